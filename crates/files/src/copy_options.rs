@@ -142,6 +142,11 @@ pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
 }
 
 impl Options {
+    /// Whether values are written as texts.
+    pub fn writes_texts(&self) -> bool {
+        self.format != Format::Parquet
+    }
+
     /// Those of a file about which nothing is said but its name.
     fn usual(path: &str) -> Self {
         let (packing, name) = Packing::of_name(path);

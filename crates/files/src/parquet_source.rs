@@ -12,6 +12,7 @@ use datafusion::datasource::listing::{
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::TableSource;
 use datafusion::object_store::ObjectStoreExt;
+use hushdb_query::functions::{Zone, shown_field};
 use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::without_values;
@@ -72,8 +73,11 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
 pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
     let format = ParquetFormat::default().with_force_view_types(true);
     let schema = infer(planner, path, &format)?;
-    let fixed = |field: &Arc<Field>| matches!(field.data_type(), DataType::FixedSizeBinary(_));
-    let schema = match schema.fields().iter().any(fixed) {
+    let differs = |field: &Arc<Field>| {
+        matches!(field.data_type(), DataType::FixedSizeBinary(_))
+            || shown_field(field, Zone::UTC).is_some_and(|shown| &shown != field)
+    };
+    let schema = match schema.fields().iter().any(differs) {
         true => Arc::new(without_fixed_bytes(&schema, &uuids(path)?)),
         false => schema,
     };
@@ -103,7 +107,7 @@ fn uuids(path: &str) -> Result<HashSet<String>> {
         .collect())
 }
 
-/// Bytes of a fixed length as BLOBs, but for UUIDs.
+/// Bytes of a fixed length as BLOBs, but for UUIDs; and instants in UTC, whatever zone the writer was in.
 fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_called_uuid(field) => {
@@ -120,7 +124,7 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
         DataType::FixedSizeBinary(_) => {
             Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
         }
-        _ => Arc::clone(field),
+        _ => shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field)),
     });
     Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
 }

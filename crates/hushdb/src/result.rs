@@ -2,10 +2,11 @@
 
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use futures::{FutureExt, StreamExt};
 use hushdb_query::engine::Threads;
+use hushdb_query::functions::{Zone, shown_as, shown_field};
 use hushdb_query::heed::AskOnDrop;
 use hushdb_query::memory::KeepRows;
 use hushdb_query::scan::ScanProgress;
@@ -54,6 +55,19 @@ pub struct QueryResult {
     kind: ResultKind,
     command: &'static str,
     source: Source,
+    /// In which instants are shown, if that is another than UTC.
+    zone: Option<Zone>,
+}
+
+/// The columns, whose types say in which time zone their instants are shown.
+fn shown_schema(schema: &SchemaRef, zone: Zone) -> SchemaRef {
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| shown_field(field, zone).unwrap_or_else(|| Arc::clone(field)));
+    let metadata = schema.metadata().clone();
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        metadata,
+    ))
 }
 
 /// Columns under the names that the text of their query gives them.
@@ -81,6 +95,7 @@ impl QueryResult {
             kind: ResultKind::Done,
             command: "",
             source: Source::Batches(VecDeque::new()),
+            zone: None,
         }
     }
 
@@ -90,6 +105,7 @@ impl QueryResult {
             kind: ResultKind::Count(rows),
             command: "",
             source: Source::Count(rows),
+            zone: None,
         }
     }
 
@@ -99,6 +115,7 @@ impl QueryResult {
             kind: ResultKind::Rows,
             command: "",
             source: Source::Batches(batches.into()),
+            zone: None,
         }
     }
 
@@ -119,6 +136,30 @@ impl QueryResult {
                 running,
                 within: None,
             },
+            zone: None,
+        }
+    }
+
+    /// The same rows, whose types say in which time zone their instants are shown.
+    pub(crate) fn shown_in(mut self, zone: Option<Zone>) -> Self {
+        self.zone = zone;
+        if let Some(zone) = zone {
+            self.schema = shown_schema(&self.schema, zone);
+        }
+        self
+    }
+
+    fn shown(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        match self.zone {
+            None => Ok(batch),
+            Some(zone) => {
+                let schema = shown_schema(&batch.schema(), zone);
+                let columns = batch.columns().iter().zip(schema.fields());
+                let columns = columns.map(|(column, field)| shown_as(column, field.data_type()));
+                let columns = columns.collect::<std::result::Result<_, _>>()?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                Ok(RecordBatch::try_new_with_options(schema, columns, &rows)?)
+            }
         }
     }
 
@@ -215,7 +256,8 @@ impl QueryResult {
             ..
         } = &mut self.source
         else {
-            return self.next_ready();
+            let next = self.next_ready()?;
+            return Some(next.and_then(|batch| self.shown(batch)));
         };
         let next = async {
             tokio::select! {
@@ -234,7 +276,7 @@ impl QueryResult {
             // Nothing comes after an error, and what still runs is dropped.
             self.source = Source::Batches(VecDeque::new());
         }
-        next
+        Some(next?.and_then(|batch| self.shown(batch)))
     }
 }
 
@@ -244,7 +286,10 @@ impl Iterator for QueryResult {
     fn next(&mut self) -> Option<Self::Item> {
         let runtime = match &mut self.source {
             Source::Stream { runtime, .. } => Arc::clone(runtime),
-            _ => return self.next_ready(),
+            _ => {
+                let next = self.next_ready()?;
+                return Some(next.and_then(|batch| self.shown(batch)));
+            }
         };
         let next = runtime.block_on(async { Ok(self.next_batch().await) });
         next.unwrap_or_else(|error| Some(Err(error)))

@@ -9,7 +9,7 @@ use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_files::rejects::Rejects;
 use hushdb_query::engine::Engine;
-use hushdb_query::functions::{Random, Variables};
+use hushdb_query::functions::{Random, Variables, Zone};
 use hushdb_query::plan::{DatabaseSnapshot, OrderDefaults, Snapshot, TEMP, Taken};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught, folded, sqlstate};
@@ -19,6 +19,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// The time zone of sessions that have set none.
+pub(crate) const UTC: &str = "UTC";
 
 /// One connection's part of an [`Instance`].
 pub(crate) struct Session {
@@ -51,6 +54,8 @@ pub(crate) struct Session {
     temporary: Mutex<Option<Arc<Store>>>,
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     notices: Mutex<Vec<String>>,
+    /// The engine that plans for its time zone, and the one that it was made of.
+    zoned: Mutex<Option<(Arc<Engine>, Arc<Engine>)>>,
     /// Held while a statement runs.
     turn: Mutex<()>,
     /// The progress of the statement that runs, or of the last one.
@@ -78,6 +83,8 @@ pub(crate) struct SessionSettings {
     pub(crate) integer_division: bool,
     /// Values of settings that change nothing.
     pub(crate) hints: HashMap<&'static str, String>,
+    /// The name of the time zone in which instants are shown.
+    pub(crate) time_zone: &'static str,
 }
 
 impl Session {
@@ -104,6 +111,7 @@ impl Session {
             progress_bar: true,
             integer_division: false,
             hints: HashMap::new(),
+            time_zone: UTC,
         };
         Self {
             instance,
@@ -123,6 +131,7 @@ impl Session {
             temporary: Mutex::default(),
             prepared: Mutex::default(),
             notices: Mutex::default(),
+            zoned: Mutex::default(),
             turn: Mutex::default(),
             running: Arc::default(),
         }
@@ -297,7 +306,29 @@ impl Session {
 
     /// What plans and runs a statement that begins now.
     pub(crate) fn engine(&self) -> Arc<Engine> {
-        self.instance.engine()
+        let shared = self.instance.engine();
+        let zone = self.settings.lock().time_zone;
+        if zone == UTC {
+            return shared;
+        }
+        let mut zoned = self.zoned.lock();
+        if let Some((of, own)) = zoned.as_ref()
+            && Arc::ptr_eq(of, &shared)
+            && own.time_zone() == Some(zone)
+        {
+            return Arc::clone(own);
+        }
+        let own = Arc::new(shared.in_zone(zone));
+        *zoned = Some((shared, Arc::clone(&own)));
+        own
+    }
+
+    /// The time zone in which instants are shown; `None`: UTC.
+    pub(crate) fn time_zone(&self) -> Option<Zone> {
+        match self.settings.lock().time_zone {
+            UTC => None,
+            name => Zone::named(name).map(|(zone, _)| zone),
+        }
     }
 
     /// Says something beside a statement's result.

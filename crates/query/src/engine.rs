@@ -63,6 +63,20 @@ impl Engine {
         ))
     }
 
+    /// The same, for a session in which instants are shown in the time zone of a name.
+    pub fn in_zone(&self, zone: &str) -> Self {
+        Self {
+            state: in_zone(&self.state, Some(zone)),
+            runtime: Arc::clone(&self.runtime),
+            threads: self.threads,
+        }
+    }
+
+    /// The name of that time zone, if it is not for sessions in UTC.
+    pub fn time_zone(&self) -> Option<&str> {
+        self.state.config_options().execution.time_zone.as_deref()
+    }
+
     /// The same with another number of threads.
     pub fn with_threads(&self, threads: usize) -> Result<Self> {
         let mut state = self.state.clone();
@@ -74,6 +88,15 @@ impl Engine {
             threads,
         })
     }
+}
+
+/// The same session in which instants are shown in the time zone of a name; `None`: in UTC.
+pub(crate) fn in_zone(state: &SessionState, zone: Option<&str>) -> SessionState {
+    let mut state = state.clone();
+    state.config_mut().options_mut().execution.time_zone = zone.map(str::to_owned);
+    let options = Arc::clone(state.config().options());
+    state.execution_props_mut().config_options = Some(options);
+    state
 }
 
 /// Threads that run queries. When nobody needs them any more they are waited for, but not for long: a step of a library that does

@@ -93,7 +93,7 @@ const MACROS: &[(&str, usize, &str)] = &[
     (
         "julian",
         1,
-        "(CAST(date_part('epoch', $1) AS DOUBLE) / 86400.0 + 2440588.0)",
+        "(CAST(date_part('epoch', \"$shown\"($1)) AS DOUBLE) / 86400.0 + 2440588.0)",
     ),
     ("era", 1, "date_part('era', $1)"),
     ("map_contains", 2, "contains($1, $2)"),
@@ -195,11 +195,7 @@ const MACROS: &[(&str, usize, &str)] = &[
         3,
         "list_contains(map_entries($1), named_struct('key', $2, 'value', $3))",
     ),
-    (
-        "make_timestamptz",
-        1,
-        "CAST(make_timestamp($1) AS TIMESTAMPTZ)",
-    ),
+    ("make_timestamptz", 1, "timezone('UTC', make_timestamp($1))"),
     (
         "make_timestamptz",
         6,
@@ -250,7 +246,7 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "(SELECT block_size FROM pragma_database_size() WHERE database_name = $1)",
     ),
-    ("timezone", 1, "timezone_hour($1)"),
+    ("timezone", 1, "\"$timezone\"($1)"),
     ("pg_conf_load_time", 0, "now()"),
     ("pg_postmaster_start_time", 0, "now()"),
     ("format_pg_type", 2, FORMAT_PG_TYPE),
@@ -405,14 +401,17 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     let Some((_, count)) = DATE_PARTS.iter().find(|(name, _)| *name == singular) else {
         return Ok(None);
     };
-    let count = |at: &Expr| {
-        let at = template(
-            "\"$finite\"(CAST($1 AS TIMESTAMP))",
-            std::slice::from_ref(at),
-        )?;
+    // Days and what is longer are those of clocks; shorter parts go by between instants, if one of both is one.
+    let shorter = ["hour", "minute", "second", "millisecond", "microsecond"];
+    let moment = match shorter.contains(&singular) {
+        true => "\"$finite\"(\"$moment\"($1, $2))",
+        false => "\"$finite\"(CAST($1 AS TIMESTAMP))",
+    };
+    let count = |at: &Expr, other: &Expr| {
+        let at = template(moment, &[at.clone(), other.clone()])?;
         template(count, &[at])
     };
-    template(difference, &[count(from)?, count(to)?]).map(Some)
+    template(difference, &[count(from, to)?, count(to, from)?]).map(Some)
 }
 
 /// What calls mean that take a list where others take one value.

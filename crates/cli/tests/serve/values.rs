@@ -225,3 +225,54 @@ fn columns_of_jsonb_are_of_json() {
     client.close();
     server.stop();
 }
+
+#[test]
+fn instants_are_those_of_the_sessions_time_zone() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client.run("SET TIME ZONE 'europe/berlin'").unwrap();
+    let asked = "SELECT current_setting('TimeZone'), TIMESTAMPTZ '2024-07-01 10:00:00', \
+                 TIMESTAMPTZ '2024-07-01 10:00:00' AT TIME ZONE 'UTC', '2024-07-01 10:00:00+00'::timestamptz::date::text";
+    let shown = [
+        "Europe/Berlin",
+        "2024-07-01 10:00:00+02",
+        "2024-07-01 08:00:00",
+        "2024-07-01",
+    ];
+    assert_eq!(client.rows(asked), [shown]);
+    // What says no zone is read in the session's, and goes back in it.
+    let (_, text) = client
+        .echo(1184, b"2024-07-01 10:00:00", false, false)
+        .unwrap();
+    assert_eq!(text, b"2024-07-01 10:00:00+02");
+    let (_, text) = client
+        .echo(1184, b"2024-07-01 10:00:00Z", false, false)
+        .unwrap();
+    assert_eq!(text, b"2024-07-01 12:00:00+02");
+    let (_, text) = client
+        .echo(1185, b"{\"2024-07-01 10:00:00\"}", false, false)
+        .unwrap();
+    assert_eq!(text, b"{\"2024-07-01 10:00:00+02\"}");
+    client.run("CREATE TABLE m (i TIMESTAMPTZ)").unwrap();
+    client
+        .copy_in("COPY m FROM STDIN", &[b"2024-07-01 10:00:00\n"])
+        .unwrap();
+    assert_eq!(
+        client.copy_out("COPY m TO STDOUT"),
+        "2024-07-01 10:00:00+02\n"
+    );
+    client
+        .run("BEGIN; SET LOCAL TimeZone = 'Asia/Tokyo'")
+        .unwrap();
+    assert_eq!(client.rows("TABLE m"), [["2024-07-01 17:00:00+09"]]);
+    client.run("ROLLBACK").unwrap();
+    assert_eq!(client.rows("SHOW TimeZone"), [["Europe/Berlin"]]);
+    assert_eq!(client.rows("TABLE m"), [["2024-07-01 10:00:00+02"]]);
+    let unknown = client.run("SET TimeZone = 'Nowhere'").unwrap_err();
+    assert_eq!(unknown.sqlstate, "22023");
+    client.run("RESET TimeZone").unwrap();
+    assert_eq!(client.rows("TABLE m"), [["2024-07-01 08:00:00+00"]]);
+    client.close();
+    server.stop();
+}

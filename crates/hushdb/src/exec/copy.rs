@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_files::copy_options::options;
 use hushdb_files::copy_source::copy_source;
 use hushdb_files::{copy_target, written_stats};
+use hushdb_query::functions::Zone;
 use hushdb_query::plan::named;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
@@ -73,6 +74,18 @@ pub(in crate::exec) fn copy_to(
     path: &str,
     given: &[(String, OptionValue)],
 ) -> Result<QueryResult> {
+    let zone = statement.session.time_zone();
+    write(statement, what, path, given, zone)
+}
+
+/// The same of rows whose instants are written as clocks of a zone show them, where they are written as text; `None`: as those of UTC.
+pub(in crate::exec) fn write(
+    statement: &Statement<'_>,
+    what: CopyTarget,
+    path: &str,
+    given: &[(String, OptionValue)],
+    zone: Option<Zone>,
+) -> Result<QueryResult> {
     let options = options(path, given)?;
     let query = match what {
         CopyTarget::Query(query) => *query,
@@ -93,7 +106,8 @@ pub(in crate::exec) fn copy_to(
         }
     };
     let plan = statement.planner().plan_query(query)?;
-    let result = query::stream(statement, &plan)?;
+    let zone = zone.filter(|_| options.writes_texts());
+    let result = query::stream(statement, &plan)?.shown_in(zone);
     let (rows, files) = copy_target::write(&result.schema(), result, path, &options)?;
     match (options.returns_files, options.returns_stats) {
         (true, _) => counted_files(rows, files),

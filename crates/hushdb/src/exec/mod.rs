@@ -58,7 +58,7 @@ pub(crate) fn run(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     rejects::store(session, progress)?;
-    in_transaction(session, parsed.ends_transaction(), || {
+    let result = in_transaction(session, parsed.ends_transaction(), || {
         match session.waits() {
             None => dispatch(&Statement::new(session, progress), parsed),
             Some(waits) => {
@@ -72,7 +72,8 @@ pub(crate) fn run(
                 })
             }
         }
-    })
+    });
+    Ok(result?.shown_in(session.time_zone()))
 }
 
 /// Binds and runs a prepared statement, likewise.
@@ -83,7 +84,7 @@ pub(crate) fn run_prepared(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     rejects::store(session, progress)?;
-    in_transaction(session, prepared.ends_transaction(), || {
+    let result = in_transaction(session, prepared.ends_transaction(), || {
         match session.waits() {
             None => execute(&Statement::new(session, progress), prepared, arguments),
             Some(waits) => {
@@ -93,7 +94,8 @@ pub(crate) fn run_prepared(
                 })
             }
         }
-    })
+    });
+    Ok(result?.shown_in(session.time_zone()))
 }
 
 /// Adds rows to a table, likewise.

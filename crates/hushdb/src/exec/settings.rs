@@ -9,9 +9,10 @@ use super::hints::HINTS;
 use super::setting::{Setting, flag};
 use crate::key_watch::Recheck;
 use crate::result::QueryResult;
-use crate::session::{ExplainOutput, Session};
+use crate::session::{ExplainOutput, Session, UTC};
 use crate::transaction::Isolation;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_query::functions::Zone;
 use hushdb_query::plan::NullOrder;
 use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
 use hushdb_sql::type_names::cast_to;
@@ -455,16 +456,19 @@ const SETTINGS: [Setting; 28] = [
         name: "timezone",
         aliases: &[],
         input_type: "VARCHAR",
-        is_local: false,
-        description: "The time zone in which instants are shown; always UTC",
-        get: |_| "UTC".into(),
-        set: |_, text| match text.to_lowercase().as_str() {
-            "utc" | "etc/utc" | "gmt" => Ok(()),
-            _ => Err(Error::unsupported(
-                "instants are shown in UTC; other time zones are not there yet",
-            )),
+        is_local: true,
+        description: "The time zone in which instants are shown, and dates and times read that say none: a name of the IANA database",
+        get: |session| session.settings.lock().time_zone.into(),
+        set: |session, text| {
+            let (_, name) = Zone::named(text).ok_or_else(|| {
+                Error::unsupported(
+                    "Unknown TimeZone: it takes a name of the IANA database, such as 'Europe/Berlin'",
+                )
+            })?;
+            session.settings.lock().time_zone = name;
+            Ok(())
         },
-        default: |_| "UTC".into(),
+        default: |_| UTC.into(),
     },
     Setting {
         name: "wal_autocheckpoint",

@@ -1,6 +1,7 @@
 //! Conversions that Arrow does not have or does otherwise: UUID and BLOB from text and back, intervals from text. The planner puts them where a CAST stands.
 
 use super::room::{Memory, Room, SMALL};
+use super::session_zone::in_session_zone;
 use crate::functions::interval_cast::interval_from_text;
 use crate::functions::value_text;
 use datafusion::arrow::array::{
@@ -139,7 +140,9 @@ impl ScalarUDFImpl for Convert {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        of_one_argument(&args, |input| self.converted(input))
+        in_session_zone(args, |args| {
+            of_one_argument(&args, |input| self.converted(input))
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 //! what the larger ones leave over. What is infinitely far has no parts.
 
 use super::moment_cast::finite;
+use super::session_zone::{in_session_zone, zone_of};
+use super::time_zone::{part_of_distance, zone_part};
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{
     DataType, Field, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
@@ -87,7 +89,9 @@ impl ScalarUDFImpl for DatePart {
             return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
         }
         let named = args.scalar_arguments.first().copied().flatten();
-        if named.is_some_and(|part| of_years(part).is_some()) {
+        let of = args.arg_fields.get(1).map(|of| of.data_type());
+        let is_zone = named.is_some_and(|part| of_zone(part, of).is_some());
+        if is_zone || named.is_some_and(|part| of_years(part).is_some()) {
             return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
         }
         let field = self.planned.return_field_from_args(args)?;
@@ -98,6 +102,32 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        in_session_zone(args, |args| self.parts(args))
+    }
+
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        info: &SimplifyContext,
+    ) -> Result<PreimageResult> {
+        // Of instants, it would be that of clocks in UTC.
+        if zone_of(info.config_options()).is_some() {
+            return Ok(PreimageResult::None);
+        }
+        match literal {
+            Expr::Literal(value, metadata) => {
+                let value = value.cast_to(&DataType::Int32)?;
+                self.planned
+                    .preimage(args, &Expr::Literal(value, metadata.clone()), info)
+            }
+            _ => Ok(PreimageResult::None),
+        }
+    }
+}
+
+impl DatePart {
+    fn parts(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [part, of] = args.args.as_slice() else {
             return internal_err!("date_part takes two arguments");
         };
@@ -112,6 +142,12 @@ impl ScalarUDFImpl for DatePart {
         }
         if !matches!(of.data_type(), DataType::Interval(_)) {
             let to = args.return_field.data_type().clone();
+            if let ColumnarValue::Scalar(part) = part
+                && let Some(part) = of_zone(part, Some(&of.data_type()))
+            {
+                let of = of.to_array(args.number_rows)?;
+                return Ok(ColumnarValue::Array(part_of_distance(&of, part)?));
+            }
             if let ColumnarValue::Scalar(part) = part
                 && let Some(of_year) = of_years(part)
             {
@@ -154,24 +190,6 @@ impl ScalarUDFImpl for DatePart {
         Ok(ColumnarValue::Array(parts))
     }
 
-    fn preimage(
-        &self,
-        args: &[Expr],
-        literal: &Expr,
-        info: &SimplifyContext,
-    ) -> Result<PreimageResult> {
-        match literal {
-            Expr::Literal(value, metadata) => {
-                let value = value.cast_to(&DataType::Int32)?;
-                self.planned
-                    .preimage(args, &Expr::Literal(value, metadata.clone()), info)
-            }
-            _ => Ok(PreimageResult::None),
-        }
-    }
-}
-
-impl DatePart {
     /// The year of ISO 8601 and its week in one number.
     fn year_and_week(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
@@ -235,6 +253,14 @@ fn under_its_own_name(part: &ScalarValue) -> ColumnarValue {
         _ => return ColumnarValue::Scalar(part.clone()),
     };
     ColumnarValue::Scalar(ScalarValue::Utf8(Some(known.into())))
+}
+
+/// How a part of the distance of an instant's zone follows from its seconds.
+fn of_zone(part: &ScalarValue, of: Option<&DataType>) -> Option<fn(i64) -> i64> {
+    match of {
+        Some(DataType::Timestamp(..)) => zone_part(part.try_as_str().flatten()?),
+        _ => None,
+    }
 }
 
 /// How a part follows from the year, if it does. There is no year 0 in a count of centuries: 1 is of the first, and the year before of the

@@ -3,8 +3,11 @@
 //! What must hold: infinite points are NULL, or themselves in a bucket; nothing overflows, however far apart.
 
 use super::date_trunc::first_of;
+use super::moment_cast::cast_moments;
+use super::rounding_cast::cast_rounding;
 use super::text::calendar;
 use super::whole::{Call, Whole, registered};
+use super::zone::Zone;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Int64Array, IntervalMonthDayNanoArray,
     TimestampMicrosecondArray,
@@ -28,7 +31,25 @@ const ORIGIN: i64 = 10_959 * MICROS_PER_DAY;
 const ORIGIN_MONTHS: i64 = 2000 * 12;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 4] = [
+    let functions: [Whole; 6] = [
+        (
+            &["$moment"],
+            one_beside_another,
+            |types, _| as_moment(types),
+            |call, _| {
+                let [of, _] = call.take()?;
+                cast_rounding(of, call.to, false)
+            },
+        ),
+        (
+            &["$shown"],
+            |types| Some(types.to_vec()).filter(|types| types.len() == 1),
+            |types, _| types.first().map(without_zone),
+            |call, _| {
+                let [of] = call.take()?;
+                cast_moments(of, &without_zone(of.data_type()), false)
+            },
+        ),
         (
             &["epoch_ns"],
             counted_in_nanos,
@@ -70,6 +91,34 @@ fn both(left: &DataType, right: &DataType) -> Option<DataType> {
         }
     }
     Some(micros(zone))
+}
+
+/// The timestamp that the first of two is taken for, a date, a text or a timestamp: with a zone if one of both has it.
+fn as_moment(types: &[DataType]) -> Option<DataType> {
+    let mut zones = types.iter().map(|of| match of {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    });
+    Some(micros(zones.find_map(|zone| zone)))
+}
+
+fn one_beside_another(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [of, other] = types else { return None };
+    let of = match of {
+        of if of.is_string() => DataType::Utf8View,
+        DataType::Timestamp(..) | DataType::Date32 => of.clone(),
+        DataType::Null => as_moment(types)?,
+        _ => return None,
+    };
+    Some(vec![of, other.clone()])
+}
+
+/// The type of what clocks show, of instants; all others as they are.
+fn without_zone(of: &DataType) -> DataType {
+    match of {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, None),
+        of => of.clone(),
+    }
 }
 
 fn two_moments(types: &[DataType]) -> Option<Vec<DataType>> {
@@ -145,7 +194,8 @@ fn part_and_two(types: &[DataType]) -> Option<Vec<DataType>> {
     Some(vec![DataType::Utf8View, of.clone(), of])
 }
 
-/// A width, a point in time, and perhaps another or an interval from which buckets are counted. A DATE comes as one.
+/// A width, a point in time, and perhaps another or an interval from which buckets are counted, or the zone of an instant's clocks. A
+/// DATE comes as one.
 fn bucketed(types: &[DataType]) -> Option<Vec<DataType>> {
     let (width, of, from) = match types {
         [width, of] => (width, of, None),
@@ -163,6 +213,10 @@ fn bucketed(types: &[DataType]) -> Option<Vec<DataType>> {
     let from = match from {
         None => None,
         Some(from) if is_interval(from) => Some(INTERVAL),
+        // The name of a zone, whose clocks are looked at.
+        Some(from) if from.is_string() && matches!(of, DataType::Timestamp(_, Some(_))) => {
+            Some(DataType::Utf8View)
+        }
         Some(from) => {
             let from = point(from)?;
             if from != of {
@@ -220,6 +274,7 @@ fn differences(call: &Call<'_>) -> Result<ArrayRef> {
     let [parts, from, to] = call.take()?;
     let parts = parts.as_string_view();
     let is_time = matches!(from.data_type(), DataType::Time64(_));
+    let zone = Zone::of(from.data_type()).unwrap_or(Zone::UTC);
     let value = |array: &ArrayRef, row: usize| match is_time {
         true => array.as_primitive::<Time64MicrosecondType>().value(row),
         false => array.as_primitive::<TimestampMicrosecondType>().value(row),
@@ -236,6 +291,12 @@ fn differences(call: &Call<'_>) -> Result<ArrayRef> {
             let what = "date_sub takes a part from microsecond to millennium";
             Error::new(ErrorKind::Conversion, what)
         })?;
+        // Days and what is longer are those of clocks.
+        let is_short = matches!(unit, Unit::Micros(each) if each < MICROS_PER_DAY);
+        let (from, to) = match is_short {
+            true => (from, to),
+            false => (shown(zone, from)?, shown(zone, to)?),
+        };
         match unit {
             _ if !(is_time || is_finite(from) && is_finite(to)) => Ok(None),
             Unit::Micros(each) if !is_time || each < MICROS_PER_DAY => {
@@ -250,6 +311,11 @@ fn differences(call: &Call<'_>) -> Result<ArrayRef> {
         }
     });
     Ok(Arc::new(answers.collect::<Result<Int64Array, Error>>()?))
+}
+
+/// What a zone's clocks show.
+fn shown(zone: Zone, instant: i64) -> Result<i64, Error> {
+    zone.local(instant).ok_or_else(|| out_of_range("Timestamp"))
 }
 
 /// Year, month, day and microseconds of that day.
@@ -283,11 +349,12 @@ fn full_months(from: i64, to: i64) -> i64 {
 
 fn ages(call: &Call<'_>) -> Result<ArrayRef> {
     let [left, right] = call.take()?.each_ref();
+    let zone = Zone::of(left.data_type()).unwrap_or(Zone::UTC);
     let left = left.as_primitive::<TimestampMicrosecondType>().iter();
     let right = right.as_primitive::<TimestampMicrosecondType>().iter();
     let ages = left.zip(right).map(|pair| match pair {
         (Some(left), Some(right)) if is_finite(left) && is_finite(right) => {
-            age(left, right).map(Some)
+            age(shown(zone, left)?, shown(zone, right)?).map(Some)
         }
         _ => Ok(None),
     });
@@ -369,7 +436,7 @@ impl Width {
 }
 
 /// A point so many months, days and microseconds later, or earlier.
-fn moved(at: i64, by: IntervalMonthDayNano, sign: i64) -> Option<i64> {
+pub(super) fn moved(at: i64, by: IntervalMonthDayNano, sign: i64) -> Option<i64> {
     let (year, month, day, time) = fields(at);
     let months = year * 12 + month - 1 + sign * i64::from(by.months);
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
@@ -377,6 +444,14 @@ fn moved(at: i64, by: IntervalMonthDayNano, sign: i64) -> Option<i64> {
     let days = first_of(year, month) + day - 1 + sign * i64::from(by.days);
     let time = time.checked_add(sign * (by.nanoseconds / 1000))?;
     days.checked_mul(MICROS_PER_DAY)?.checked_add(time)
+}
+
+/// Where the bucket begins that an instant is in, of a zone's days and months, or of hours that go by between instants.
+fn bucket_in(zone: Zone, at: i64, by: IntervalMonthDayNano, width: &Width) -> Option<i64> {
+    match by.months == 0 && by.days == 0 {
+        true => width.bucket(at, Some(zone.instant(ORIGIN)?)),
+        false => zone.instant(width.bucket(zone.local(at)?, None)?),
+    }
 }
 
 fn buckets(call: &Call<'_>) -> Result<ArrayRef> {
@@ -400,6 +475,10 @@ fn buckets(call: &Call<'_>) -> Result<ArrayRef> {
         }
         let start = match &from {
             None => width.bucket(at, None),
+            Some(from) if from.data_type().is_string() => {
+                let zone = Zone::known(from.as_string_view().value(row))?;
+                bucket_in(zone, at, widths.value(row), &width)
+            }
             Some(from) if matches!(from.data_type(), DataType::Interval(_)) => {
                 let by = from.as_primitive::<IntervalMonthDayNanoType>().value(row);
                 let bucket = moved(at, by, -1).and_then(|at| width.bucket(at, None));
@@ -418,14 +497,14 @@ fn buckets(call: &Call<'_>) -> Result<ArrayRef> {
     let starts = starts.collect::<Result<TimestampMicrosecondArray, Error>>()?;
     match *call.to == DataType::Date32 {
         true => whole_days(&starts),
-        false => Ok(cast(&starts, call.to)?),
+        false => Ok(Arc::new(starts.with_data_type(call.to.clone()))),
     }
 }
 
 /// Points in time as microseconds; the infinite days are the infinite points. Intervals stay what they are.
 fn as_micros(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
-        DataType::Interval(_) => Ok(Arc::clone(array)),
+        DataType::Interval(_) | DataType::Utf8View => Ok(Arc::clone(array)),
         DataType::Date32 => {
             let days = array.as_primitive::<Date32Type>().iter();
             let micros = days.map(|day| {

@@ -3,6 +3,7 @@
 
 use super::text::calendar;
 use super::whole::{Whole, registered};
+use super::zone::{Zone, out_of_range};
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, IntervalMonthDayNanoArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
@@ -15,6 +16,7 @@ use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
+const MICROS_PER_MINUTE: i64 = 60_000_000;
 
 const MONTHS_PER_YEAR: i32 = 12;
 
@@ -91,11 +93,22 @@ fn truncated(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
         DataType::Timestamp(TimeUnit::Microsecond, _) => 1_000_000,
         _ => 1_000_000_000,
     };
+    let zone = Zone::of(of.data_type()).filter(|zone| *zone != Zone::UTC);
     let values = cast(of, &DataType::Int64)?;
     let values = values.as_primitive::<Int64Type>().iter();
     let pairs = parts.as_string_view().iter().zip(values);
-    let all = pairs.map(|(part, value)| match (part, value) {
-        (Some(part), Some(value)) => truncate(part, value, per_second).map(Some),
+    let all = pairs.map(|(part, value)| match (part, value, zone) {
+        (Some(part), Some(value), None) => truncate(part, value, per_second).map(Some),
+        // Instants come in microseconds.
+        (Some(part), Some(value), Some(zone)) => {
+            let shown = zone.local(value).ok_or_else(out_of_range)?;
+            let first = truncate(part, shown, per_second)?;
+            match shown - first < MICROS_PER_MINUTE {
+                // No clocks are changed in between.
+                true => Ok(Some(value - (shown - first))),
+                false => Ok(Some(zone.instant(first).ok_or_else(out_of_range)?)),
+            }
+        }
         _ => Ok(None),
     });
     let all: ArrayRef = Arc::new(all.collect::<Result<Int64Array>>()?);

@@ -1,6 +1,7 @@
 //! `now()`, `current_date` and their like: the instant at which the transaction began, which is the statement's own outside of
-//! one. The planner makes them for the snapshot that it plans against, so that they are constants.
+//! one, and what clocks show then in the session's time zone. The planner makes them for the snapshot that it plans against, so that they are constants.
 
+use super::zone::Zone;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
@@ -10,11 +11,12 @@ use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// The function of that name at an instant, if it is one of these.
-pub fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {
+/// The function of that name at an instant, in a time zone, if it is one of these.
+pub fn instant_function(name: &str, now: i64, zone: Zone) -> Option<Arc<ScalarUDF>> {
+    let micros = zone.local(now)?;
     let value = match name {
         "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => {
-            ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into()))
+            ScalarValue::TimestampMicrosecond(Some(now), Some("UTC".into()))
         }
         "localtimestamp" | "current_localtimestamp" => {
             ScalarValue::TimestampMicrosecond(Some(micros), None)

@@ -5,12 +5,13 @@
 
 use super::element::{count_type, counts};
 use super::lists::{common, first, null_if_any, plain_list};
+use super::moment_cast::is_finite;
 use super::nested_cast::cast_nested;
 use super::room::{Room, written_bytes};
 use super::text::value_text;
 use super::texts::between;
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
-use datafusion::arrow::array::timezone::Tz;
+use super::zone::Zone;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, StringViewBuilder, TimestampMicrosecondArray,
     new_null_array,
@@ -31,7 +32,6 @@ pub const SLICE: &str = "array_slice";
 /// `repeat(list, times)`
 pub(super) const REPEATED: &str = "$repeated";
 
-const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
@@ -117,14 +117,19 @@ fn sliced(types: &[DataType]) -> Option<Vec<DataType>> {
 fn bounded(types: &[DataType]) -> Option<Vec<DataType>> {
     let int = |t: &DataType| t.is_integer() || t.is_null();
     let moment =
-        |t: &DataType| matches!(t, DataType::Date32 | DataType::Timestamp(_, None)) || t.is_null();
+        |t: &DataType| matches!(t, DataType::Date32 | DataType::Timestamp(..)) || t.is_null();
+    let zone = |t: &DataType| match t {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
     let span = |t: &DataType| matches!(t, DataType::Interval(_)) || t.is_null();
     match types {
         [_, ..] if types.len() < 4 && types.iter().all(int) => {
             Some(vec![DataType::Int64; types.len()])
         }
         [from, to, step] if moment(from) && moment(to) && span(step) => {
-            Some(vec![MOMENT, MOMENT, SPAN])
+            let of = DataType::Timestamp(TimeUnit::Microsecond, zone(from).or(zone(to)));
+            Some(vec![of.clone(), of, SPAN])
         }
         _ => None,
     }
@@ -342,7 +347,7 @@ pub fn series_length(from: i64, to: i64, step: i64, with_end: bool) -> u128 {
 
 fn series(call: &Call<'_>, with_end: bool, room: &mut Room) -> Result<ArrayRef> {
     match call.columns() {
-        [from, to, step] if from.data_type() == &MOMENT => {
+        [from, to, step] if matches!(from.data_type(), DataType::Timestamp(..)) => {
             moments([from, to, step], with_end, room)
         }
         bounds => numbers(bounds, with_end, room),
@@ -422,12 +427,13 @@ fn goes_back(span: IntervalMonthDayNano) -> Result<Option<bool>> {
 
 /// Moments are added up one by one, as a month after 31 January has no such day.
 fn moments([from, to, step]: [&ArrayRef; 3], with_end: bool, room: &mut Room) -> Result<ArrayRef> {
+    let of = from.data_type();
+    let zone = Zone::of(of).unwrap_or(Zone::UTC);
     let (from, to) = (
         from.as_primitive::<TimestampMicrosecondType>(),
         to.as_primitive::<TimestampMicrosecondType>(),
     );
     let step = step.as_primitive::<IntervalMonthDayNanoType>();
-    let utc: Tz = "+00:00".parse()?;
     let (mut all, mut lengths, mut valid) = (vec![], vec![], vec![]);
     for row in 0..from.len() {
         let before = all.len();
@@ -438,21 +444,15 @@ fn moments([from, to, step]: [&ArrayRef; 3], with_end: bool, room: &mut Room) ->
             while if back { next > end } else { next < end } || with_end && next == end {
                 room.take_items(all.len(), 1, size_of::<i64>())?;
                 all.push(next);
-                next = TimestampMicrosecondType::add_month_day_nano(next, span, utc).ok_or_else(
-                    || {
-                        Error::new(
-                            ErrorKind::OutOfRange,
-                            "a timestamp of the series is out of range",
-                        )
-                    },
-                )?;
+                let near = Some(next).filter(|at| is_finite(*at, of));
+                next = near.and_then(|at| zone.plus(at, span)).ok_or_else(|| {
+                    let text = "a timestamp of the series is out of range";
+                    Error::new(ErrorKind::OutOfRange, text)
+                })?;
             }
         }
         lengths.push(all.len() - before);
     }
-    listed(
-        Arc::new(TimestampMicrosecondArray::from(all)),
-        lengths,
-        valid,
-    )
+    let all = TimestampMicrosecondArray::from(all).with_data_type(of.clone());
+    listed(Arc::new(all), lengths, valid)
 }

@@ -58,15 +58,6 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             memory,
         ),
         plain(&["make_timestamp_ms"], vec![of_millis()], memory),
-        // Instants are shown in UTC, from which it is nowhere far.
-        plain(
-            &["timezone_hour", "timezone_minute"],
-            vec![Form::new(
-                &[Kind::Moment],
-                Run::Int(|row| Ok((row.int(0).saturating_abs() != i64::MAX).then_some(0))),
-            )],
-            memory,
-        ),
         plain(
             &["make_timestamp_ns"],
             vec![Form::new(&[Int], Run::Whole(NANOS, moments_of_nanos))],
@@ -90,6 +81,10 @@ fn epochs(memory: &Arc<dyn MemoryPool>) -> [Arc<ScalarUDF>; 2] {
                     Run::Int(|row| Ok(near(row.int(0)).map(|at| at / 1000))),
                 ),
                 Form::new(
+                    &[Kind::Instant],
+                    Run::Int(|row| Ok(near(row.int(0)).map(|at| at / 1000))),
+                ),
+                Form::new(
                     &[Kind::Day],
                     Run::Int(|row| micros_of_day_number(row.int(0), 1000)),
                 ),
@@ -102,6 +97,7 @@ fn epochs(memory: &Arc<dyn MemoryPool>) -> [Arc<ScalarUDF>; 2] {
             &["epoch_us"],
             vec![
                 Form::new(&[Kind::Moment], Run::Int(|row| Ok(near(row.int(0))))),
+                Form::new(&[Kind::Instant], Run::Int(|row| Ok(near(row.int(0))))),
                 Form::new(
                     &[Kind::Day],
                     Run::Int(|row| micros_of_day_number(row.int(0), 1)),

@@ -81,6 +81,7 @@ mod replaced_types;
 mod room;
 mod rounding;
 mod rounding_cast;
+mod session_zone;
 mod sliding;
 mod sorted_pairs;
 mod statistics;
@@ -102,6 +103,7 @@ mod variables;
 mod vectors;
 mod whole;
 mod zipped;
+mod zone;
 
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
@@ -145,13 +147,15 @@ pub use random::Random;
 pub(crate) use random::random_function;
 pub(crate) use room::while_planning;
 pub use rounding_cast::{ROUNDING_CAST, rounding_cast, rounds};
+pub(crate) use session_zone::zone_of;
+pub use session_zone::{shown_as, shown_field};
 pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};
 pub use time_difference::time_difference;
-pub use time_zone::time_zones;
 pub use variables::Variables;
 pub(crate) use variables::getvariable;
+pub use zone::{Zone, time_zones};
 
 /// Functions of DataFusion that DuckDB has not, and that allocate what they are told to.
 pub const LEFT_OUT: [&str; 1] = ["array_repeat"];
@@ -211,7 +215,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend([postgres_numeric::function(), stored_numeric()]);
     functions.push(postgres_text::function());
     functions.push(moved(Move::Finite));
-    functions.extend(time_zone::all());
+    functions.extend(time_zone::all(memory));
     functions.extend(checked_math::all());
     functions.extend(first_of::all());
     shared_with_lists(functions)

@@ -3,6 +3,7 @@
 //! What must hold: what is infinitely far stays so, on its side; a finite value never becomes infinite, but is an error, or NULL for
 //! TRY_CAST, where the other type does not reach that far.
 
+use super::zone::Zone;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
@@ -61,13 +62,21 @@ pub(super) fn cast_moments(array: &ArrayRef, to: &DataType, lenient: bool) -> Re
         return Ok(cast(array, to)?);
     };
     let (infinite, as_infinite) = (infinity(array.data_type()), infinity(to));
-    let counted = |value: i64| match value {
-        value if value == infinite => Some(as_infinite),
-        value if value == -infinite => Some(-as_infinite),
-        // Instants are shown in UTC.
+    let converted = |value: i64| match value {
         value if from_nanos == to_nanos => Some(value),
         value if from_nanos > to_nanos => value.checked_mul(from_nanos / to_nanos),
         value => Some(coarser(value, to_nanos / from_nanos, to)),
+    };
+    // What clocks show stands between instants and all else.
+    let zones = (Zone::of(array.data_type()), Zone::of(to));
+    let counted = |value: i64| match value {
+        value if value == infinite => Some(as_infinite),
+        value if value == -infinite => Some(-as_infinite),
+        value => match zones {
+            (Some(zone), None) => converted(shown(zone, value, from_nanos, Zone::local)?),
+            (None, Some(zone)) => shown(zone, converted(value)?, to_nanos, Zone::instant),
+            _ => converted(value),
+        },
     };
     let is_there = |found: Option<i64>, value: i64| {
         found.filter(|found| {
@@ -81,6 +90,23 @@ pub(super) fn cast_moments(array: &ArrayRef, to: &DataType, lenient: bool) -> Re
             .try_unary(|value| is_there(counted(value), value).ok_or_else(|| out_of_range(to)))?,
     };
     of_counts(values, to)
+}
+
+/// What a zone's clocks make of a count of units of so many nanoseconds.
+fn shown(zone: Zone, value: i64, unit: i64, by: fn(Zone, i64) -> Option<i64>) -> Option<i64> {
+    if zone == Zone::UTC {
+        return Some(value);
+    }
+    if unit < 1000 {
+        let units = 1000 / unit;
+        let micros = by(zone, value.div_euclid(units))?;
+        return micros
+            .checked_mul(units)?
+            .checked_add(value.rem_euclid(units));
+    }
+    let units = unit / 1000;
+    // Clocks are full seconds from UTC.
+    Some(by(zone, value.checked_mul(units)?)?.div_euclid(units))
 }
 
 /// In a unit of so many: a day is the one that it is in, halves of a second or a millisecond go away from 1970, and a microsecond loses

@@ -4,13 +4,18 @@
 //! What must hold: what is infinitely far stays there, and nothing else gets there.
 
 use super::moment_cast::{finite, is_finite};
+use super::session_zone::in_session_zone;
+use super::zone::{Zone, out_of_range};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Datum, new_null_array,
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, BooleanArray, Date32Array, Datum,
+    TimestampMicrosecondArray, new_null_array,
 };
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{and, cast, is_not_null};
-use datafusion::arrow::datatypes::{DataType, Date32Type, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Int32Type, Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType,
+};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -66,6 +71,12 @@ impl ScalarUDFImpl for Moved {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        in_session_zone(args, |args| self.moved(&args))
+    }
+}
+
+impl Moved {
+    fn moved(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         let scalar = args.args.iter().all(is_scalar);
         let rows = if scalar { 1 } else { args.number_rows };
@@ -80,7 +91,11 @@ impl ScalarUDFImpl for Moved {
             Move::Finite => finite(&of)?,
             Move::MomentPlus | Move::MomentMinus => {
                 let add = self.how == Move::MomentPlus;
+                let zone = Zone::of(of.data_type()).filter(|zone| *zone != Zone::UTC);
                 match &args.args[1] {
+                    by if zone.is_some() => {
+                        instants_moved(&of, &by.to_array(rows)?, add, zone.unwrap_or(Zone::UTC))?
+                    }
                     ColumnarValue::Scalar(by) => {
                         moment_moved(&of, by.is_null(), &by.to_scalar()?, add)?
                     }
@@ -121,6 +136,25 @@ fn moment_moved(of: &ArrayRef, by_null: bool, by: &dyn Datum, add: bool) -> Resu
         far = and(&far, &is_not_null(by)?)?;
     }
     Ok(zip(&far, of, &moved)?)
+}
+
+/// Instants that are moved on the calendar of a zone.
+fn instants_moved(of: &ArrayRef, by: &ArrayRef, add: bool, zone: Zone) -> Result<ArrayRef> {
+    let instants = of.as_primitive::<TimestampMicrosecondType>();
+    let spans = by.as_primitive::<IntervalMonthDayNanoType>();
+    let moved = instants.iter().zip(spans.iter()).map(|pair| match pair {
+        (Some(at), Some(by)) => {
+            let by = match add {
+                true => Some(by),
+                false => by.neg_checked().ok(),
+            };
+            let moved = by.and_then(|by| zone.plus(at, by));
+            moved.map(Some).ok_or_else(out_of_range)
+        }
+        _ => Ok(None),
+    });
+    let moved = moved.collect::<Result<TimestampMicrosecondArray, Error>>()?;
+    Ok(Arc::new(moved.with_data_type(of.data_type().clone())))
 }
 
 fn day_moved(of: &ArrayRef, by: &ArrayRef, add: bool) -> Result<ArrayRef> {

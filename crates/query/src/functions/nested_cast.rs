@@ -10,6 +10,7 @@ use super::enums::{from_texts, texts_of};
 use super::maps::{check_keys, maps, maps_at, ranges};
 use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
+use super::session_zone::in_session_zone;
 use super::value_text;
 use crate::common_types::entry_types;
 use datafusion::arrow::array::{
@@ -147,7 +148,10 @@ impl ScalarUDFImpl for NestedCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        of_one_argument(&args, |input| cast_nested(input, &self.to, self.lenient))
+        in_session_zone(args, |args| {
+            let to = args.return_field.data_type();
+            of_one_argument(&args, |input| cast_nested(input, to, self.lenient))
+        })
     }
 }
 

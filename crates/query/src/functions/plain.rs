@@ -37,6 +37,8 @@ pub(super) enum Kind {
     Day,
     /// A point in time, in microseconds; the infinite ones are the last of 64 bits.
     Moment,
+    /// The same of an instant, in UTC.
+    Instant,
     /// An interval, in microseconds, of which a month has those of 30 days.
     Span,
     /// A time of day, in microseconds.
@@ -52,6 +54,7 @@ impl Kind {
             Self::Unsigned => DataType::UInt64,
             Self::Day => DataType::Date32,
             Self::Moment => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Self::Span => DataType::Interval(IntervalUnit::MonthDayNano),
             Self::Clock => DataType::Time64(TimeUnit::Microsecond),
             Self::Double => DataType::Float64,
@@ -75,7 +78,8 @@ impl Kind {
             (Self::Int, T::UInt64) => Some(1),
             (Self::Int, other) if other.is_integer() => Some(0),
             (Self::Day, T::Date32) => Some(0),
-            (Self::Moment, T::Timestamp(..)) => Some(0),
+            (Self::Instant, T::Timestamp(_, Some(_))) => Some(0),
+            (Self::Moment, T::Timestamp(_, zone)) => Some(zone.is_some().into()),
             (Self::Span, T::Interval(_)) => Some(0),
             (Self::Clock, T::Time64(_) | T::Time32(_)) => Some(0),
             (Self::Double, other) if other.is_floating() => Some(0),
@@ -298,7 +302,7 @@ impl Columns {
                     let days = array.as_primitive::<Date32Type>();
                     Column::Int(days.unary::<_, Int64Type>(i64::from))
                 }
-                Kind::Moment => {
+                Kind::Moment | Kind::Instant => {
                     let moments = array.as_primitive::<TimestampMicrosecondType>();
                     Column::Int(moments.unary::<_, Int64Type>(|moment| moment))
                 }

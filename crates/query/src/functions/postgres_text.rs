@@ -2,9 +2,11 @@
 //!
 //! What must hold: a text is read again as the value that it was written from.
 
+use super::convert::of_one_argument;
 use super::json_text::json_value;
 use super::moment_cast::{cast_moments, is_of_moments};
 use super::quotient::QUOTIENT;
+use super::session_zone::in_session_zone;
 use super::value_text;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
@@ -12,7 +14,7 @@ use datafusion::arrow::datatypes::{
     DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -46,19 +48,17 @@ impl ScalarUDFImpl for PostgresText {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let input = one_type(&input)?;
-        let mut out = StringViewBuilder::with_capacity(input.len());
-        for row in 0..input.len() {
-            out.append_option(postgres_text(input.as_ref(), row)?);
-        }
-        let out: ArrayRef = Arc::new(out.finish());
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?),
-            false => ColumnarValue::Array(out),
-        })
+        in_session_zone(args, |args| of_one_argument(&args, texts))
     }
+}
+
+fn texts(input: &ArrayRef) -> Result<ArrayRef> {
+    let input = one_type(input)?;
+    let mut out = StringViewBuilder::with_capacity(input.len());
+    for row in 0..input.len() {
+        out.append_option(postgres_text(input.as_ref(), row)?);
+    }
+    Ok(Arc::new(out.finish()))
 }
 
 /// A column in the one Arrow type that its type in PostgreSQL is written from.

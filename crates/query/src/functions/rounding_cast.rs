@@ -5,8 +5,10 @@
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
+use super::convert::of_one_argument;
 use super::huge_cast::{cast_huge, is_huge_cast};
 use super::moment_cast::{cast_moments, is_of_moments};
+use super::session_zone::in_session_zone;
 use super::text_values;
 use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
@@ -15,7 +17,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -48,6 +50,7 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
             *p > DIGITS_32
         }
         (T::Float64, T::Float32) => true,
+        (T::Timestamp(_, Some(_)), T::Time64(_)) => true,
         (from, to) if from.is_decimal() => match (scale_of(from), scale_of(to)) {
             (Some(from), Some(to)) => from > to,
             (Some(from), None) => from > 0 && to.is_integer(),
@@ -100,14 +103,9 @@ impl ScalarUDFImpl for RoundingCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(match &args.args[0] {
-            ColumnarValue::Array(array) => {
-                ColumnarValue::Array(cast_rounding(array, &self.to, self.lenient)?)
-            }
-            ColumnarValue::Scalar(value) => {
-                let value = cast_rounding(&value.to_array()?, &self.to, self.lenient)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&value, 0)?)
-            }
+        in_session_zone(args, |args| {
+            let to = args.return_field.data_type();
+            of_one_argument(&args, |array| cast_rounding(array, to, self.lenient))
         })
     }
 }
@@ -133,6 +131,10 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             cast_with_options(&whole, to, &strict)?
         }
         (from, to) if is_of_moments(from, to) => cast_moments(array, to, lenient)?,
+        (DataType::Timestamp(unit, Some(_)), DataType::Time64(_)) => {
+            let shown = cast_moments(array, &DataType::Timestamp(*unit, None), lenient)?;
+            cast_with_options(&shown, to, &strict)?
+        }
         _ => cast_with_options(array, to, &strict)?,
     })
 }

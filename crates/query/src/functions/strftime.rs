@@ -3,6 +3,7 @@
 use super::room::Room;
 use super::text::calendar;
 use super::whole::{Call, Whole, registered};
+use super::zone::{Zone, offset_text};
 use datafusion::arrow::array::{ArrayRef, AsArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Date32Type, Int64Type, TimeUnit};
@@ -68,7 +69,7 @@ fn shown(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         true => (second, first),
         false => (first, second),
     };
-    let zone = matches!(moments.data_type(), DataType::Timestamp(_, Some(_)));
+    let zone = Zone::of(moments.data_type());
     let formats = cast(formats, &DataType::Utf8View)?;
     let mut out = StringViewBuilder::with_capacity(call.rows());
     for (moment, format) in nanoseconds(moments)?
@@ -83,7 +84,10 @@ fn shown(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         let text = match moment {
             Moment::Infinity => "infinity".to_owned(),
             Moment::MinusInfinity => "-infinity".to_owned(),
-            Moment::At(at) => Shown::new(at, zone).text(format)?,
+            Moment::At(at) => {
+                let zone = zone.map(|zone| (zone, zone.offset((at / 1_000) as i64)));
+                Shown::new(at, zone).text(format)?
+            }
         };
         out.try_append_value(text)?;
     }
@@ -131,7 +135,8 @@ struct Shown {
     /// From Sunday, 0.
     weekday: i64,
     nanoseconds: i128,
-    zone: bool,
+    /// Of an instant, and how far its clocks are from UTC, in microseconds.
+    zone: Option<(Zone, i64)>,
 }
 
 /// Days from 1970 to 1 January of a year.
@@ -141,7 +146,9 @@ pub(super) fn new_year(year: i64) -> i64 {
 }
 
 impl Shown {
-    fn new(at: i128, zone: bool) -> Self {
+    /// Of what clocks of the zone show at a time, in nanoseconds.
+    fn new(at: i128, zone: Option<(Zone, i64)>) -> Self {
+        let at = at + zone.map_or(0, |(_, offset)| i128::from(offset) * 1_000);
         let days = at.div_euclid(DAY) as i64;
         let (year, month, day) = calendar(days);
         Self {
@@ -202,9 +209,20 @@ impl Shown {
                     .write_str(if self.hour() < 12 { "AM" } else { "PM" })
                     .ok();
             }
-            // Moments are shown in UTC.
-            'z' => return out.write_str("+00").ok(),
-            'Z' => return out.write_str(if self.zone { "UTC" } else { "" }).ok(),
+            'z' => {
+                let offset = self.zone.map_or(0, |(_, offset)| offset);
+                let seconds = offset.abs() / 1_000_000 % 60;
+                out.write_str(&offset_text(offset)).ok()?;
+                return match seconds {
+                    0 => Some(()),
+                    seconds => write!(out, ":{seconds:02}").ok(),
+                };
+            }
+            'Z' => {
+                return out
+                    .write_str(self.zone.map_or("", |(zone, _)| zone.name()))
+                    .ok();
+            }
             '%' => return out.write_str("%").ok(),
             'c' => "%Y-%m-%d %H:%M:%S",
             'x' => "%Y-%m-%d",

@@ -5,6 +5,7 @@
 
 use super::enums::label;
 use super::nested_text::{in_quotes, in_quotes_if_needed};
+use super::zone::{Zone, offset_text};
 use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Fields, Float16Type, Float32Type, Float64Type,
@@ -54,7 +55,7 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
                 .div_euclid(86_400_000),
         ),
         DataType::Time32(_) | DataType::Time64(_) => time_of_day(array, row),
-        DataType::Timestamp(unit, zone) => moment(array, row, *unit, zone.is_some()),
+        DataType::Timestamp(unit, _) => moment(array, row, *unit),
         DataType::Interval(unit) => span(array, row, *unit),
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref())?,
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref())?,
@@ -292,8 +293,8 @@ pub(super) fn calendar(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// A point in time; instants, of a zone, are kept in UTC and shown in UTC, so the same file prints the same text everywhere.
-fn moment(array: &dyn Array, row: usize, unit: TimeUnit, is_instant: bool) -> String {
+/// A point in time; an instant as the clocks of its type's zone show it, and how far they are from UTC.
+fn moment(array: &dyn Array, row: usize, unit: TimeUnit) -> String {
     let (value, nanos_each) = match unit {
         TimeUnit::Second => (
             array.as_primitive::<TimestampSecondType>().value(row),
@@ -316,7 +317,17 @@ fn moment(array: &dyn Array, row: usize, unit: TimeUnit, is_instant: bool) -> St
         // DuckDB's infinities, as those of days.
         i64::MAX => "infinity".to_owned(),
         value if value == -i64::MAX => "-infinity".to_owned(),
-        value => timestamp(nanos(value, nanos_each)) + if is_instant { "+00" } else { "" },
+        value => {
+            let value = nanos(value, nanos_each);
+            match Zone::of(array.data_type()) {
+                None => timestamp(value),
+                Some(zone) => {
+                    let micros = i64::try_from(value.div_euclid(1_000)).unwrap_or_default();
+                    let offset = zone.offset(micros);
+                    timestamp(value + i128::from(offset) * 1_000) + &offset_text(offset)
+                }
+            }
+        }
     }
 }
 

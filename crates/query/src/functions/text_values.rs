@@ -4,7 +4,7 @@
 //! What must hold: no digit is lost but by rounding, half away from zero; what does not fit is an error, or NULL for TRY_CAST.
 
 use super::make_moment::day_of;
-use super::time_zone::instant_in;
+use super::zone::Zone;
 use crate::common_types::number_kind::is_huge;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
@@ -80,7 +80,8 @@ pub(super) fn read(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
             texts.read::<TimestampNanosecondType>(|text| moment(text, 1))
         }
         T::Timestamp(TimeUnit::Microsecond, Some(_)) => {
-            texts.read::<TimestampMicrosecondType>(instant)
+            let zone = Zone::of(to).unwrap_or(Zone::UTC);
+            texts.read::<TimestampMicrosecondType>(|text| instant(text, zone))
         }
         _ => {
             let strict = CastOptions {
@@ -352,30 +353,35 @@ fn moment(text: &str, unit: i64) -> Option<i64> {
     })
 }
 
-/// An instant in microseconds: a time in UTC, or in the zone that follows it.
-fn instant(text: &str) -> Option<i64> {
+/// An instant in microseconds: a time in the zone that follows it, or else in this one.
+fn instant(text: &str, zone: Zone) -> Option<i64> {
     if let Some(found) = special(text, [-i64::MAX, 0, i64::MAX]) {
         return Some(found);
     }
     let (days, rest) = calendar_day(trimmed(text))?;
     let midnight = i64::from(days).checked_mul(MICROS_PER_DAY)?;
     let is_instant = |micros: &i64| (FIRST_MOMENT..i64::MAX).contains(micros);
+    let in_zone = |zone: Zone, shown: i64| zone.instant(shown).filter(is_instant);
     let Some(time) = rest.strip_prefix(['T', ' ']) else {
-        return rest.is_empty().then_some(midnight).filter(is_instant);
+        return match rest.is_empty() {
+            true => in_zone(zone, midnight),
+            false => None,
+        };
     };
     let time = time.trim_start_matches(' ');
-    let (nanos, zone) = time_of_day(time)?;
+    let (nanos, named) = time_of_day(time)?;
     let shown = midnight.checked_add(nanos / 1000).filter(is_instant)?;
     // A zone follows seconds alone.
-    let clock = time.len() - zone.len();
-    if !zone.is_empty() && time[..clock].matches(':').count() < 2 {
+    let clock = time.len() - named.len();
+    if !named.is_empty() && time[..clock].matches(':').count() < 2 {
         return None;
     }
-    match zone.as_bytes() {
-        [] | [b'Z'] => Some(shown),
-        [b' ', ..] => instant_in(trimmed(zone), shown).filter(is_instant),
+    match named.as_bytes() {
+        [] => in_zone(zone, shown),
+        [b'Z'] => Some(shown),
+        [b' ', ..] => in_zone(Zone::named(trimmed(named))?.0, shown),
         [sign @ (b'+' | b'-'), ..] => {
-            let seconds = offset(&zone[1..])?;
+            let seconds = offset(&named[1..])?;
             let seconds = if *sign == b'-' { -seconds } else { seconds };
             shown.checked_sub(seconds * 1_000_000).filter(is_instant)
         }
@@ -576,7 +582,7 @@ mod tests {
             ("1970-01-01 UTC", None),
             ("1970-01-01+01", None),
         ] {
-            assert_eq!(instant(text), value, "{text}");
+            assert_eq!(instant(text, Zone::UTC), value, "{text}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `$time_difference(a, b)`: the days and the time of day from one timestamp to another, as `a - b` has them.
 
-use datafusion::arrow::array::{AsArray, IntervalMonthDayNanoArray};
+use super::session_zone::in_session_zone;
+use super::zone::Zone;
+use datafusion::arrow::array::{Array, AsArray, IntervalMonthDayNanoArray};
 use datafusion::arrow::compute::try_binary;
 use datafusion::arrow::datatypes::{
     DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
@@ -44,40 +46,56 @@ impl ScalarUDFImpl for TimeDifference {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let [to, from] = arrays.as_slice() else {
-            return internal_err!("a difference is of two timestamps");
-        };
-        let to = to.as_primitive::<TimestampMicrosecondType>();
-        let from = from.as_primitive::<TimestampMicrosecondType>();
-        let difference: IntervalMonthDayNanoArray =
-            try_binary::<_, _, _, IntervalMonthDayNanoType>(to, from, difference)?;
-        if scalar {
-            let value = ScalarValue::try_from_array(&difference, 0)?;
-            return Ok(ColumnarValue::Scalar(value));
-        }
-        Ok(ColumnarValue::Array(Arc::new(difference)))
+        in_session_zone(args, |args| differences(&args.args))
     }
 }
 
-fn difference(to: i64, from: i64) -> Result<IntervalMonthDayNano, ArrowError> {
+fn differences(args: &[ColumnarValue]) -> Result<ColumnarValue> {
+    let scalar = args
+        .iter()
+        .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+    let arrays = ColumnarValue::values_to_arrays(args)?;
+    let [to, from] = arrays.as_slice() else {
+        return internal_err!("a difference is of two timestamps");
+    };
+    let zone = Zone::of(to.data_type()).unwrap_or(Zone::UTC);
+    let to = to.as_primitive::<TimestampMicrosecondType>();
+    let from = from.as_primitive::<TimestampMicrosecondType>();
+    let difference: IntervalMonthDayNanoArray =
+        try_binary::<_, _, _, IntervalMonthDayNanoType>(to, from, |to, from| {
+            difference(to, from, zone)
+        })?;
+    if scalar {
+        let value = ScalarValue::try_from_array(&difference, 0)?;
+        return Ok(ColumnarValue::Scalar(value));
+    }
+    Ok(ColumnarValue::Array(Arc::new(difference)))
+}
+
+/// Days of a zone's clocks, and what is left after as many.
+fn difference(to: i64, from: i64, zone: Zone) -> Result<IntervalMonthDayNano, ArrowError> {
     if [to, from].iter().any(|at| at.saturating_abs() == i64::MAX) {
         let error = Error::invalid("Cannot subtract infinite timestamps");
         return Err(ArrowError::ExternalError(Box::new(error)));
     }
-    let apart = to.checked_sub(from).and_then(|micros| {
-        let days = i32::try_from(micros / MICROS_PER_DAY).ok()?;
-        Some(IntervalMonthDayNano::new(
-            0,
-            days,
-            micros % MICROS_PER_DAY * 1000,
-        ))
-    });
-    apart.ok_or_else(|| {
+    if to < from {
+        let back = difference(from, to, zone)?;
+        return Ok(IntervalMonthDayNano::new(0, -back.days, -back.nanoseconds));
+    }
+    let apart = || {
+        let shown = zone.local(to)?.checked_sub(zone.local(from)?)?;
+        let (mut days, mut rest) = (shown / MICROS_PER_DAY, shown % MICROS_PER_DAY);
+        if zone != Zone::UTC {
+            rest = to.checked_sub(zone.plus_days(from, days)?)?;
+            if rest < 0 && days > 0 {
+                days -= 1;
+                rest = to.checked_sub(zone.plus_days(from, days)?)?;
+            }
+        }
+        let days = i32::try_from(days).ok()?;
+        Some(IntervalMonthDayNano::new(0, days, rest.checked_mul(1000)?))
+    };
+    apart().ok_or_else(|| {
         let error = Error::new(
             ErrorKind::OutOfRange,
             "Timestamp difference is out of bounds",

@@ -1,30 +1,88 @@
 //! `timezone(zone, x)`, which is `x AT TIME ZONE zone`, and `to_timestamp(seconds)`.
-//!
-//! What must hold: a time that a zone's clocks show twice is the later one; one that they leave out is what they would have shown had
-//! they not been changed.
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
-use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
+use super::moment_cast::finite;
+use super::whole::{Call, Whole, registered};
+use super::zone::{Zone, out_of_range};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, IntervalMonthDayNano, TimeUnit, TimestampMicrosecondType,
+    DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
-pub(super) fn all() -> [Arc<ScalarUDF>; 2] {
-    [Function::TimeZone, Function::ToTimestamp].map(|function| {
+/// What `timezone(x)` is.
+pub(super) const DISTANCE: &str = "$timezone";
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let distance: [Whole; 3] = [
+        (&[DISTANCE], one_timestamp, number, |call, _| {
+            distances(call, DISTANCE)
+        }),
+        (&["timezone_hour"], one_timestamp, number, |call, _| {
+            distances(call, "timezone_hour")
+        }),
+        (&["timezone_minute"], one_timestamp, number, |call, _| {
+            distances(call, "timezone_minute")
+        }),
+    ];
+    let mut functions = registered(distance, memory);
+    functions.extend([Function::TimeZone, Function::ToTimestamp].map(|function| {
         let signature = Signature::user_defined(Volatility::Immutable);
         Arc::new(ScalarUDF::from(TimeFunction {
             function,
             signature,
         }))
+    }));
+    functions
+}
+
+fn number(_: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    Some(DataType::Int64)
+}
+
+fn one_timestamp(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [DataType::Timestamp(_, zone)] => Some(vec![DataType::Timestamp(
+            TimeUnit::Microsecond,
+            zone.clone(),
+        )]),
+        [DataType::Null] => Some(vec![micros(false)]),
+        _ => None,
+    }
+}
+
+fn distances(call: &Call<'_>, name: &str) -> Result<ArrayRef> {
+    let [of] = call.take()?;
+    match zone_part(name) {
+        Some(part) => part_of_distance(of, part),
+        None => internal_err!("{name} is no part of a distance"),
+    }
+}
+
+/// How a part of a distance from UTC follows from its seconds; `None` for another part.
+pub(super) fn zone_part(part: &str) -> Option<fn(i64) -> i64> {
+    Some(match part.to_ascii_lowercase().as_str() {
+        "timezone" | DISTANCE => |seconds| seconds,
+        "timezone_hour" => |seconds| seconds / 3600,
+        "timezone_minute" => |seconds| seconds / 60 % 60,
+        _ => return None,
     })
+}
+
+/// That part of how far the clocks of each instant's zone are from UTC; 0 without a zone.
+pub(super) fn part_of_distance(of: &ArrayRef, part: fn(i64) -> i64) -> Result<ArrayRef> {
+    let zone = Zone::of(of.data_type()).unwrap_or(Zone::UTC);
+    let near = cast(&finite(of)?, &DataType::Int64)?;
+    let near = near.as_primitive::<Int64Type>();
+    let parts = near.unary::<_, Int64Type>(|at| part(zone.offset(at) / 1_000_000));
+    Ok(Arc::new(parts))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +126,6 @@ impl ScalarUDFImpl for TimeFunction {
             {
                 Ok(vec![T::Utf8View, micros(false)])
             }
-            // Refused when the type of the result is asked for.
-            (Function::TimeZone, [T::Timestamp(..) | T::Date32 | T::Interval(_)]) => {
-                Ok(types.to_vec())
-            }
             (Function::TimeZone, _) => plan_err!(
                 "AT TIME ZONE takes a TIMESTAMP, a TIMESTAMP WITH TIME ZONE or a DATE, and the name of a zone"
             ),
@@ -83,9 +137,6 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        if let (Function::TimeZone, [_]) = (self.function, types) {
-            return Err(Error::unsupported("timezone(x), the distance of its zone").into());
-        }
         let was_zoned = matches!(types, [_, DataType::Timestamp(_, Some(_))]);
         Ok(micros(!was_zoned))
     }
@@ -116,19 +167,15 @@ impl ScalarUDFImpl for TimeFunction {
     }
 }
 
-fn out_of_range(text: &str) -> ArrowError {
-    ArrowError::ExternalError(Box::new(Error::new(ErrorKind::Conversion, text)))
-}
-
 fn from_seconds(seconds: f64) -> Result<i64, ArrowError> {
     let micros = (seconds * 1e6).round();
     // Both bounds are powers of two, so that they are what they say.
     if micros >= i64::MIN as f64 && micros < i64::MAX as f64 {
         return Ok(micros as i64);
     }
-    Err(out_of_range(
-        "Epoch seconds out of range for TIMESTAMP WITH TIME ZONE",
-    ))
+    let text = "Epoch seconds out of range for TIMESTAMP WITH TIME ZONE";
+    let error = Error::new(ErrorKind::Conversion, text);
+    Err(ArrowError::ExternalError(Box::new(error)))
 }
 
 /// Instants as their zones' clocks show them, or what clocks show as instants.
@@ -138,80 +185,23 @@ fn in_zone(zones: &ArrayRef, times: &ArrayRef) -> Result<TimestampMicrosecondArr
         zones.as_string_view(),
         times.as_primitive::<TimestampMicrosecondType>(),
     );
-    let mut known: Option<(&str, Tz)> = None;
+    let mut known: Option<(&str, Zone)> = None;
     let mut result = TimestampMicrosecondArray::builder(times.len());
-    for (zone, time) in zones.iter().zip(times) {
-        let (Some(zone), Some(time)) = (zone, time) else {
+    for (name, time) in zones.iter().zip(times) {
+        let (Some(name), Some(time)) = (name, time) else {
             result.append_null();
             continue;
         };
-        let tz = match known {
-            Some((name, tz)) if name == zone => tz,
-            _ => named(zone)?,
+        let zone = match known {
+            Some((before, zone)) if before == name => zone,
+            _ => Zone::known(name)?,
         };
-        known = Some((zone, tz));
-        // What is infinitely far is so in all zones.
-        if time.saturating_abs() == i64::MAX {
-            result.append_value(time);
-            continue;
-        }
-        let at = DateTime::from_timestamp_micros(time).map(|at| at.naive_utc());
-        let shown = at.and_then(|at| match instants {
-            true => at.checked_add_offset(tz.offset_from_utc_datetime(&at).fix()),
-            false => instant(tz, at),
-        });
-        let shown = shown.ok_or_else(|| out_of_range("Timestamp out of range in AT TIME ZONE"))?;
-        result.append_value(shown.and_utc().timestamp_micros());
+        known = Some((name, zone));
+        let shown = match instants {
+            true => zone.local(time),
+            false => zone.instant(time),
+        };
+        result.append_value(shown.ok_or_else(out_of_range)?);
     }
     Ok(result.finish())
-}
-
-/// The instant, in microseconds, at which the clocks of a zone of that name show a time; `None` if there is no such zone.
-pub(super) fn instant_in(zone: &str, micros: i64) -> Option<i64> {
-    let shown = DateTime::from_timestamp_micros(micros)?.naive_utc();
-    let at = instant(named(zone).ok()?, shown)?;
-    Some(at.and_utc().timestamp_micros())
-}
-
-/// The instant at which a zone's clocks show a time.
-fn instant(tz: Tz, shown: NaiveDateTime) -> Option<NaiveDateTime> {
-    let offset = match tz.offset_from_local_datetime(&shown) {
-        MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
-        // As before the clocks were changed.
-        MappedLocalTime::None => {
-            let before = shown.checked_sub_signed(TimeDelta::days(1))?;
-            tz.offset_from_local_datetime(&before).latest()?
-        }
-    };
-    shown.checked_sub_offset(offset.fix())
-}
-
-/// All zones that `timezone` knows, by name, and of each at an instant, in microseconds since 1970: what its time is called, such as `CEST`,
-/// what its clocks show before those of UTC, and whether they are put forward.
-pub fn time_zones(micros: i64) -> Vec<(&'static str, String, IntervalMonthDayNano, bool)> {
-    let at = DateTime::from_timestamp_micros(micros).unwrap_or_default();
-    let facts = TZ_VARIANTS.iter().map(|zone| {
-        let offset = zone.offset_from_utc_datetime(&at.naive_utc());
-        let seconds = i64::from(offset.fix().local_minus_utc());
-        let before = IntervalMonthDayNano::new(0, 0, seconds * 1_000_000_000);
-        let short = offset.abbreviation().unwrap_or_default().to_string();
-        (zone.name(), short, before, !offset.dst_offset().is_zero())
-    });
-    let mut facts: Vec<_> = facts.collect();
-    facts.sort_by_key(|(name, ..)| *name);
-    facts
-}
-
-fn named(zone: &str) -> Result<Tz> {
-    let exact = zone.parse::<Tz>().ok();
-    let any_case = || {
-        TZ_VARIANTS
-            .iter()
-            .find(|tz| tz.name().eq_ignore_ascii_case(zone))
-    };
-    exact.or_else(|| any_case().copied()).ok_or_else(|| {
-        let text =
-            "Unknown TimeZone: it takes a name of the IANA database, such as 'Europe/Berlin'";
-        Error::unsupported(text).into()
-    })
 }

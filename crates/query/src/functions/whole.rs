@@ -5,6 +5,7 @@
 use super::json::gives_json;
 use super::plain::called;
 use super::room::Room;
+use super::session_zone::in_session_zone;
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
@@ -173,6 +174,12 @@ impl ScalarUDFImpl for Registered {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        in_session_zone(args, |args| self.called(&args))
+    }
+}
+
+impl Registered {
+    fn called(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
         let constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         let scalar = args.args.iter().all(constant);
         let rows = if scalar { 1 } else { args.number_rows };

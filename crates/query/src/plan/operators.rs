@@ -543,7 +543,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         (from, DataType::Boolean | DataType::FixedSizeBinary(16) | DataType::Interval(_)) => {
             from.is_string()
         }
-        (from, DataType::Date32 | DataType::Timestamp(_, None)) => from.is_string(),
+        (from, DataType::Date32 | DataType::Timestamp(..)) => from.is_string(),
         _ => false,
     };
     if let Some(to) = compared_as(&left, &right) {

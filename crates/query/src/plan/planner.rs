@@ -18,8 +18,10 @@ use super::type_names::DuckTypes;
 use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
-use crate::engine::Engine;
-use crate::functions::{fill, getvariable, instant_function, of_texts, random_function};
+use crate::engine::{Engine, in_zone};
+use crate::functions::{
+    Zone, fill, getvariable, instant_function, of_texts, random_function, zone_of,
+};
 use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -373,7 +375,23 @@ impl<'a> Planner<'a> {
 
     /// A physical expression over a schema: with the meaning that casts, numbers and comparisons have in a query.
     pub fn physical_expr(&self, expr: Expr, schema: &DFSchemaRef) -> Result<Arc<dyn PhysicalExpr>> {
-        let state = self.state();
+        Self::physical_in(self.state(), expr, schema)
+    }
+
+    /// The same of an expression that a table keeps, whose clocks show UTC in every session: it must not mean something else for another
+    /// one.
+    pub fn kept_expr(&self, expr: Expr, schema: &DFSchemaRef) -> Result<Arc<dyn PhysicalExpr>> {
+        match zone_of(&self.options) {
+            None => self.physical_expr(expr, schema),
+            Some(_) => Self::physical_in(&in_zone(self.state(), None), expr, schema),
+        }
+    }
+
+    fn physical_in(
+        state: &SessionState,
+        expr: Expr,
+        schema: &DFSchemaRef,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
         let rows = LogicalPlan::EmptyRelation(EmptyRelation {
             produce_one_row: true,
             schema: Arc::clone(schema),
@@ -584,7 +602,8 @@ impl ContextProvider for Planner<'_> {
         }
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
-        let found = instant_function(name, self.snapshot.now)
+        let zone = zone_of(&self.options).unwrap_or(Zone::UTC);
+        let found = instant_function(name, self.snapshot.now, zone)
             .or_else(|| sequence_function(name, self.snapshot, self.surroundings))
             .or_else(known)
             .or_else(own);

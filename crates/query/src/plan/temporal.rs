@@ -6,7 +6,7 @@ use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
 use crate::functions::{
     INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, moved, time_difference,
-    unit_nanos,
+    unit_nanos, zone_of,
 };
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -168,29 +168,32 @@ impl OptimizerRule for DaysOfTimestamps {
     fn rewrite(
         &self,
         plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
+        config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
+        let is_utc = zone_of(&config.options()).is_none();
         match plan {
             LogicalPlan::Filter(_) | LogicalPlan::Join(_) | LogicalPlan::TableScan(_) => {
-                rewrite_expressions(plan, |expr, schema| Ok(with_day(expr, schema)))
+                rewrite_expressions(plan, |expr, schema| Ok(with_day(expr, schema, is_utc)))
             }
             other => Ok(Transformed::no(other)),
         }
     }
 }
 
-fn with_day(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+fn with_day(expr: Expr, schema: &DFSchema, is_utc: bool) -> Transformed<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
         return Transformed::no(expr);
     };
-    let turned = op.swap().and_then(|op| compared(right, op, left, schema));
-    match compared(left, *op, right, schema).or(turned) {
+    let turned = op
+        .swap()
+        .and_then(|op| compared(right, op, left, schema, is_utc));
+    match compared(left, *op, right, schema, is_utc).or(turned) {
         Some(comparison) => Transformed::yes(comparison),
         None => Transformed::no(expr),
     }
 }
 
-fn compared(cast: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
+fn compared(cast: &Expr, op: Operator, at: &Expr, schema: &DFSchema, is_utc: bool) -> Option<Expr> {
     let Expr::ScalarFunction(call) = cast else {
         return None;
     };
@@ -203,7 +206,10 @@ fn compared(cast: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<E
     };
     let (from, to) = (of.get_type(schema).ok()?, at.data_type());
     let (of_from, of_to) = (unit_nanos(&from)?, unit_nanos(&to)?);
-    if to != cast.get_type(schema).ok()? {
+    let is_instant = |ty: &DataType| matches!(ty, DataType::Timestamp(_, Some(_)));
+    // Clocks that are changed stand between an instant and what they show.
+    let by_clocks = is_instant(&from) != is_instant(&to) && !is_utc;
+    if to != cast.get_type(schema).ok()? || by_clocks {
         return None;
     }
     let at = ticks(at)?;

@@ -355,6 +355,7 @@ impl Session {
             "lock_timeout",
             "default_transaction_isolation",
             "sql_dialect",
+            "TimeZone",
         ] {
             self.apply(engines)?;
         }
@@ -371,7 +372,7 @@ impl Session {
 
     /// Has the engine heed a setting that it has too.
     pub(super) fn apply(&mut self, name: &str) -> Result<(), SqlError> {
-        for engines in ["lock_timeout", "default_transaction_isolation"] {
+        for engines in ["lock_timeout", "default_transaction_isolation", "TimeZone"] {
             if name.eq_ignore_ascii_case(engines) {
                 let value = self.settings.lock().get(engines).unwrap_or_default();
                 self.connection.run(&format!("SET {engines} = '{value}'"))?;

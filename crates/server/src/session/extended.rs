@@ -228,9 +228,11 @@ impl Session {
         if self.portals.len() >= MOST_PORTALS && !self.portals.contains_key(&bind.portal) {
             return Err(SqlError::new("54000", "too many portals: close some").into());
         }
+        let zone = self.settings.lock().time_zone();
         let values = prepared.parameters.iter().zip(&bind.values).enumerate();
         let values = values.map(|(at, (oid, value))| {
             let read = parameter::read(*oid, bind.formats.of(at), value.as_deref());
+            let read = read.and_then(|value| parameter::in_zone(*oid, value, zone));
             read.map_err(|(sqlstate, message)| {
                 SqlError::new(sqlstate, message).with_context(format!("parameter ${}", at + 1))
             })

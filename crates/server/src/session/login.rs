@@ -362,13 +362,13 @@ impl Session {
             given.extend(options);
         }
         for (name, value) in &given {
-            // Instants are shown in UTC, with their offset: who lives elsewhere reads them rightly, and is told.
+            // Instants have their offset: who says a zone that is not known reads them rightly in UTC, and is told.
             if name.eq_ignore_ascii_case("timezone")
                 && self.settings.lock().set_at_start(name, value).is_err()
             {
                 let notice = SqlError::new(
                     "00000",
-                    "instants are shown in UTC; other time zones are not there yet",
+                    "the time zone is not known; instants are shown in UTC",
                 );
                 self.talk.report("NOTICE", &notice);
                 continue;

@@ -3,7 +3,7 @@
 //! What must hold: a value that would mean something else than it says is refused, not kept.
 
 use crate::sql_error::SqlError;
-use hushdb::HostSetting;
+use hushdb::{HostSetting, TimeZone};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A setting: its name as clients see it, what it is at the start, and whether its change is told them.
@@ -26,6 +26,8 @@ enum Rule {
     Milliseconds,
     /// A number.
     Number,
+    /// A time zone that the engine knows, as it calls it.
+    TimeZone,
     /// It cannot be set.
     Fixed,
 }
@@ -43,7 +45,8 @@ const fn known(name: &'static str, default: &'static str, reported: bool, rule: 
 pub(crate) const SERVER_VERSION: &str = concat!("15.0 (HushDB ", env!("CARGO_PKG_VERSION"), ")");
 
 const UTF8: &[&str] = &["UTF8", "utf-8", "unicode"];
-const UTC: &[&str] = &["UTC", "etc/utc", "gmt", "z", "0", "+00", "utc0", "etc/gmt"];
+/// What PostgreSQL takes for UTC beside its names.
+const UTC: &[&str] = &["z", "0", "+00", "utc0"];
 const ISO: &[&str] = &[
     "ISO, MDY", "iso", "iso, dmy", "iso, ymd", "mdy", "dmy", "ymd",
 ];
@@ -118,7 +121,7 @@ const KNOWN: [Known; 39] = [
     known("statement_timeout", "0", false, Rule::Milliseconds),
     known("synchronous_commit", "on", false, Rule::Only(ON)),
     known("synchronize_seqscans", "on", false, Rule::Any),
-    known("TimeZone", "UTC", true, Rule::Only(UTC)),
+    known("TimeZone", "UTC", true, Rule::TimeZone),
     known(
         "transaction_isolation",
         "read committed",
@@ -193,6 +196,12 @@ impl Settings {
         }
     }
 
+    /// The time zone in which instants are shown.
+    pub(crate) fn time_zone(&self) -> TimeZone {
+        let name = self.get("TimeZone").unwrap_or_default();
+        TimeZone::named(&name).map_or(TimeZone::UTC, |(zone, _)| zone)
+    }
+
     /// Milliseconds of a timeout; 0 for none.
     pub(crate) fn milliseconds(&self, name: &str) -> u64 {
         self.get(name)
@@ -249,6 +258,13 @@ impl Settings {
                 .parse::<i32>()
                 .map(|n| n.to_string())
                 .map_err(|_| wrong()),
+            Rule::TimeZone => {
+                let value = value.trim().trim_matches('\'');
+                let is_utc = UTC.iter().any(|utc| utc.eq_ignore_ascii_case(value));
+                let found = TimeZone::named(if is_utc { "UTC" } else { value });
+                let name = found.map(|(_, name)| name.to_owned());
+                name.ok_or_else(wrong)
+            }
             Rule::Fixed => Err(SqlError::new(
                 "55P02",
                 format!("parameter \"{}\" cannot be changed", known.name),
@@ -530,6 +546,16 @@ mod tests {
                 .sqlstate,
             "0A000"
         );
+        for (zone, kept) in [
+            ("europe/berlin", "Europe/Berlin"),
+            ("z", "UTC"),
+            ("'GMT'", "GMT"),
+        ] {
+            let told = settings.set("timezone", Some(zone), false).unwrap();
+            assert_eq!(told, Some(("TimeZone", kept.into())));
+        }
+        let wrong = settings.set("timezone", Some("+02"), false).unwrap_err();
+        assert_eq!(wrong.sqlstate, "22023");
         assert_eq!(
             settings
                 .set("nonsense", Some("1"), false)

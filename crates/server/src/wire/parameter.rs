@@ -4,7 +4,7 @@ use super::body::Body;
 use super::front::Format;
 use super::moments;
 use super::oids;
-use hushdb::{Value, postgres_bytes};
+use hushdb::{TimeZone, Value, postgres_bytes};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
 pub(crate) type Wrong = (&'static str, &'static str);
@@ -53,8 +53,12 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
         oids::TIMESTAMP => Value::Timestamp(moments::timestamp(trimmed).ok_or(MOMENT)?.0),
         oids::TIMESTAMPTZ => {
             let (micros, zone) = moments::timestamp(trimmed).ok_or(MOMENT)?;
-            let micros = zone.map_or(Some(micros), |zone| micros.checked_sub(zone));
-            Value::TimestampTz(micros.ok_or(MOMENT)?)
+            match zone {
+                Some(zone) => Value::TimestampTz(micros.checked_sub(zone).ok_or(MOMENT)?),
+                None if micros.saturating_abs() == i64::MAX => Value::TimestampTz(micros),
+                // What clocks of the session's zone show.
+                None => Value::Timestamp(micros),
+            }
         }
         oids::UUID => Value::Uuid(uuid(trimmed).ok_or(TEXT)?),
         // Another text of an interval is read as that of a literal is.
@@ -63,6 +67,21 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
             Some(item) => Value::List(items(item, trimmed)?),
             None => Value::Text(text.to_owned()),
         },
+    })
+}
+
+/// A parameter in the session's time zone: a TIMESTAMP is what its clocks show at an instant, where the type is that of instants.
+pub(crate) fn in_zone(oid: u32, value: Value, zone: TimeZone) -> Result<Value, Wrong> {
+    Ok(match value {
+        Value::Timestamp(micros) if oid == oids::TIMESTAMPTZ => {
+            Value::TimestampTz(zone.instant(micros).ok_or(MOMENT)?)
+        }
+        Value::List(items) if oids::item_of(oid) == Some(oids::TIMESTAMPTZ) => {
+            let items = items.into_iter();
+            let items = items.map(|item| in_zone(oids::TIMESTAMPTZ, item, zone));
+            Value::List(items.collect::<Result<_, _>>()?)
+        }
+        value => value,
     })
 }
 

@@ -71,10 +71,16 @@ pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
             parser.next_token();
         }
     }
-    let name = parts(&object_name(parser)?).join(".");
-    if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
-        return Err(syntax_error(&parser.peek_token().token));
-    }
+    let name = match parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]) {
+        true => "timezone".to_owned(),
+        false => {
+            let name = parts(&object_name(parser)?).join(".");
+            if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
+                return Err(syntax_error(&parser.peek_token().token));
+            }
+            name
+        }
+    };
     Ok(Statement::Set {
         name,
         value: Box::new(parser.parse_expr().map_err(parser_error)?),

@@ -9,7 +9,7 @@ use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, GeneratedExpressionMode, Ident, VisitorMut};
-use hushdb_query::functions::instant_function;
+use hushdb_query::functions::{Zone, instant_function};
 use hushdb_query::plan::{Planner, Snapshot};
 use hushdb_sql::type_names::{cast_to, stored_type};
 use hushdb_sql::walk::{visit_expressions, visit_mut};
@@ -44,7 +44,7 @@ impl Generated {
             let expr = cast_to(sql::parse_expr(text)?, &column.ty)?;
             let expr = convert(planner.plan_expr(expr, schema)?, schema, column)?;
             refuse_changing(&column.name, &expr)?;
-            let expr = planner.physical_expr(expr, schema)?;
+            let expr = planner.kept_expr(expr, schema)?;
             Ok((at, column.name.clone(), expr))
         });
         planned.collect::<Result<_>>().map(Self)
@@ -269,7 +269,7 @@ fn refuse_constraints(defined: &Defined<'_>) -> Result<()> {
 fn refuse_changing(name: &str, expr: &Expr) -> Result<()> {
     let is_changing = |expr: &Expr| match expr {
         Expr::ScalarFunction(call) => {
-            let is_known = instant_function(call.func.name(), 0).is_some();
+            let is_known = instant_function(call.func.name(), 0, Zone::UTC).is_some();
             is_known || call.func.signature().volatility != Volatility::Immutable
         }
         _ => false,

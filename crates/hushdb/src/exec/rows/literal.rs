@@ -228,7 +228,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         })?,
         ColumnType::Timestamp(TimeUnit::Microsecond, false) => {
             primitive::<TimestampMicrosecondType>(cells, |cell| match cell {
-                // The zone of a session is UTC.
+                // Nothing is now in a session of another zone than UTC.
                 Literal::Timestamp(micros) | Literal::Now(micros) => Some(micros),
                 _ => None,
             })?

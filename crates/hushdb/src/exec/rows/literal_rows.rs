@@ -8,13 +8,13 @@ use datafusion::sql::sqlparser::ast::{self, Expr};
 use hushdb_storage::TableVersion;
 
 /// The rows as arrays in the order of the table's columns, where `targets` says which column each value is for, and `now` what time
-/// it is for the transaction.
+/// it is for the transaction, if `now()` needs no plan.
 pub(in crate::exec) fn literal_rows(
     values: &ast::Values,
     table: &TableVersion,
     targets: &[usize],
     arguments: &[Argument<'_>],
-    now: i64,
+    now: Option<i64>,
 ) -> Option<Vec<ArrayRef>> {
     let rows: Vec<&[Expr]> = values
         .rows
@@ -31,7 +31,7 @@ pub(in crate::exec) fn literal_rows(
             let cells = rows.iter().map(|row| match source {
                 Some(source) => {
                     let expr = row.get(source)?;
-                    Literal::of(expr, arguments).or_else(|| Literal::now(expr, now))
+                    Literal::of(expr, arguments).or_else(|| Literal::now(expr, now?))
                 }
                 None if column.default.is_none() => Some(Literal::Null),
                 None => None,

@@ -144,7 +144,7 @@ pub(in crate::exec) fn conditions(
         let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &schema)?;
         let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));
         let name = check.name.clone().unwrap_or_else(|| check.sql.clone());
-        Ok((name, planner.physical_expr(expr, &schema)?))
+        Ok((name, planner.kept_expr(expr, &schema)?))
     };
     checks.iter().map(condition).collect()
 }

@@ -270,7 +270,9 @@ fn insert(
     {
         return Ok(None);
     }
-    let now = statement.snapshot().now;
+    // Of another zone than UTC, clocks show something else.
+    let in_utc = statement.session.time_zone().is_none();
+    let now = in_utc.then_some(statement.snapshot().now);
     let Some(arrays) = literal_rows(values, &table, &targets, arguments, now) else {
         return Ok(None);
     };

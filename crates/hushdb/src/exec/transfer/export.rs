@@ -69,7 +69,8 @@ pub(in crate::exec) fn export_database(
             let target = CopyTarget::Query(all);
             let path = Path::new(directory).join(&file);
             let path = path.to_string_lossy();
-            copy::copy_to(statement, target, &path, &export.options)?;
+            // In UTC, whose distance is written in full.
+            copy::write(statement, target, &path, &export.options, None)?;
             loads.push_str(&format!(
                 "COPY {} FROM {} ({});\n",
                 as_sql::path(schema, &table.name),
