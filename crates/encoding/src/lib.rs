@@ -19,7 +19,7 @@ pub use codec::{
     plain_values,
 };
 pub use column_type::{
-    ArrayType, Bounds, ColumnType, EnumType, HUGEINT, MAX_DECIMAL_PRECISION,
+    ArrayType, Bounds, Collation, ColumnType, EnumType, HUGEINT, MAX_DECIMAL_PRECISION,
     MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, Parts, Properties,
     UHUGEINT, Values,
 };

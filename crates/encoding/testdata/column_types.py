@@ -27,7 +27,7 @@ TYPES = {
     "utinyint": tag(6), "usmallint": tag(7), "uinteger": tag(8), "ubigint": tag(9),
     "float": tag(10), "double": tag(11),
     "decimal-1-0": tag(12, 1, 0), "decimal-18-3": tag(12, 18, 3), "decimal-38-38": tag(12, 38, 38),
-    "varchar": tag(13), "blob": tag(14), "date": tag(15), "time": tag(16),
+    "varchar": tag(13), "varchar-nocase": tag(13, 1), "varchar-noaccent": tag(13, 2), "varchar-both": tag(13, 3), "blob": tag(14), "date": tag(15), "time": tag(16),
     "timestamp-s": tag(17, UNITS["s"]), "timestamp-ms": tag(17, UNITS["ms"]), "timestamp": tag(17, UNITS["us"]),
     "timestamp-ns": tag(17, UNITS["ns"]), "timestamptz": tag(17, UNITS["us"], 1),
     "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24), "json": tag(26),

@@ -7,7 +7,9 @@ use arrow_array::{ArrayRef, Decimal256Array, ListArray, MapArray, StructArray, U
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
-use hushdb_encoding::{ArrayType, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values};
+use hushdb_encoding::{
+    ArrayType, Collation, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values,
+};
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
@@ -53,6 +55,9 @@ fn named(name: &str) -> ColumnType {
         "uuid" => C::Uuid,
         "hugeint" => C::HugeInt,
         "json" => C::Json,
+        "varchar-nocase" => C::Collated(Collation::NoCase),
+        "varchar-noaccent" => C::Collated(Collation::NoAccent),
+        "varchar-both" => C::Collated(Collation::NoAccentNoCase),
         "uhugeint" => C::UHugeInt,
         "hugeint-list" => list(C::HugeInt),
         "list-of-lists" => list(list(C::UHugeInt)),
@@ -220,8 +225,10 @@ fn tags_that_mean_nothing_yet_are_refused() {
             "{wrong}"
         );
     }
-    // HUGEINT, UHUGEINT and JSON are their tags alone.
-    for wrong in ["170100", "170001", "180100", "180001", "1a0100", "1a0001"] {
+    // HUGEINT, UHUGEINT and JSON are their tags alone; VARCHAR has three collations.
+    for wrong in [
+        "170100", "170001", "180100", "180001", "1a0100", "1a0001", "0d0400", "0d0101",
+    ] {
         assert!(
             ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
             "{wrong}"

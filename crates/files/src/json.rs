@@ -178,6 +178,7 @@ fn json_places(ty: &ColumnType) -> JsonPlaces {
         | ColumnType::Double
         | ColumnType::Decimal { .. }
         | ColumnType::Varchar
+        | ColumnType::Collated(_)
         | ColumnType::Blob
         | ColumnType::Date
         | ColumnType::Time
@@ -233,6 +234,7 @@ fn read_as(ty: &ColumnType) -> DataType {
         | ColumnType::Decimal { .. }
         | ColumnType::Varchar
         | ColumnType::Json
+        | ColumnType::Collated(_)
         | ColumnType::Date
         | ColumnType::Time
         | ColumnType::Timestamp(..) => ty.arrow(),

@@ -10,6 +10,7 @@ mod common_types;
 pub mod engine;
 pub mod functions;
 pub mod heed;
+mod keyed_recursion;
 pub mod memory;
 pub mod plan;
 mod plan_node;

@@ -4,11 +4,14 @@
 //! What must hold: only names are added. Columns of different tables that share a name keep it. The case of letters tells no
 //! names apart.
 
+use super::calls::all_unnamed;
+use super::collations::COLLATE;
+use super::excluded_rows::as_written;
 use super::{folded, quote};
 use sqlparser::ast::{
     CastKind, DictionaryField, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, UnaryOperator, WildcardAdditionalOptions,
+    TableFactor, UnaryOperator, Value, WildcardAdditionalOptions,
 };
 use std::collections::HashSet;
 
@@ -243,8 +246,33 @@ pub(super) fn name(expr: &Expr) -> String {
             let fields: Vec<_> = fields.iter().map(field).collect();
             format!("main.struct_pack({})", fields.join(", "))
         }
-        Expr::Function(function) => call(function).unwrap_or_else(|| expr.to_string()),
+        Expr::Function(function) if is_collated(function) => collated(function),
+        Expr::Function(function) => call(function).unwrap_or_else(|| as_written(function)),
         other => other.to_string(),
+    }
+}
+
+fn is_collated(function: &Function) -> bool {
+    let [part] = function.name.0.as_slice() else {
+        return false;
+    };
+    part.as_ident().is_some_and(|part| part.value == COLLATE)
+}
+
+/// `x COLLATE nocase`.
+fn collated(function: &Function) -> String {
+    let args = match &function.args {
+        FunctionArguments::List(list) => all_unnamed(&list.args),
+        _ => None,
+    };
+    match args.as_deref() {
+        Some([text, Expr::Value(collation)]) => match &collation.value {
+            Value::SingleQuotedString(collation) if !collation.is_empty() => {
+                format!("{} COLLATE {collation}", name(text))
+            }
+            _ => name(text),
+        },
+        _ => function.to_string(),
     }
 }
 

@@ -11,6 +11,7 @@ mod aggregate_order;
 mod balance;
 mod calls;
 mod chains;
+mod collations;
 mod column_names;
 mod constraints;
 mod cut_divide;
@@ -23,6 +24,7 @@ mod error_place;
 mod error_text;
 mod error_types;
 mod error_wording;
+mod excluded_rows;
 mod folding;
 mod grouping_sets;
 mod integer_literals;
@@ -87,6 +89,7 @@ mod window_order;
 
 pub use calls::call;
 pub use chains::unchain;
+pub use collations::{COLLATE, collation};
 pub use column_names::unique;
 pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
 pub use declared_types::declared;
@@ -105,8 +108,8 @@ pub use macros::{
     TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
 };
 pub use marks::{
-    ASOF, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR,
-    PIVOT_NAMED, POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,
+    ASOF, EXCLUDE, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT,
+    PIVOT_ENUM, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR, USING_KEY,
 };
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, names_current_query,
@@ -120,8 +123,8 @@ pub use parser::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
     NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
-    SequenceChange, Statement, TransactionStatement, TypeBody, name_columns_of_values, parse,
-    parse_one, parse_postgres,
+    SequenceChange, Statement, TransactionStatement, TypeBody, field_path, name_columns_of_values,
+    parse, parse_one, parse_postgres,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
@@ -135,6 +138,7 @@ pub use postgres_types::{
     NUMERIC_CAST, NUMERIC_SCALE, OID_OF, POSTGRES_AVG, POSTGRES_SUM, STORED_NUMERIC, TEXT_OF,
 };
 pub use reading::{parse_data_type, parse_expr, query_of};
+pub use recursive_queries::RECURRING;
 pub use rewrite::{AS_JSON, BIT_NOT, Place, TRY_AS_JSON, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};

@@ -1,9 +1,9 @@
-//! `MAP(key, value)` as a type, which the parser knows as `MAP<key, value>` alone.
+//! `MAP(key, value)` as a type, which the parser knows as `MAP<key, value>` alone, and `ROW(name type, ...)`, which is a STRUCT.
 //!
-//! What must hold: `map(keys, values)`, the function, and tables of that name stay as they are; the work is linear in the number of
+//! What must hold: `map(keys, values)` and `row(values)`, the functions, and tables of those names stay as they are; the work is linear in the number of
 //! tokens.
 
-use super::token_list::{TokenList, keyword};
+use super::token_list::{TokenList, keyword, word};
 use sqlparser::keywords::Keyword as K;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -25,12 +25,20 @@ pub(crate) fn plain_map_types(tokens: &mut Vec<TokenWithSpan>, is_type: bool) {
         match list.token(n).map(|token| &token.token) {
             Some(Token::LParen) => {
                 let bracket = match list.before(n, 1).map(keyword) {
-                    Some(K::MAP) if is_map_type(&list, n - 1, &open, (is_type, of_table)) => {
+                    Some(K::MAP) if is_of_type(&list, n - 1, &open, (is_type, of_table)) => {
                         list.replace(n, [Token::Lt]);
                         Bracket::Map
                     }
                     Some(K::CAST | K::TRY_CAST) => Bracket::Cast,
                     Some(K::STRUCT) => Bracket::Struct,
+                    // A method of samples has that name, too.
+                    Some(K::ROW) if list.before(n, 2).map(keyword) == Some(K::TABLESAMPLE) => {
+                        Bracket::Other
+                    }
+                    Some(K::ROW) if is_of_type(&list, n - 1, &open, (is_type, of_table)) => {
+                        list.replace(n - 1, [word("STRUCT")]);
+                        Bracket::Struct
+                    }
                     _ => Bracket::Other,
                 };
                 open.push(bracket);
@@ -44,8 +52,8 @@ pub(crate) fn plain_map_types(tokens: &mut Vec<TokenWithSpan>, is_type: bool) {
     list.changes().make(tokens);
 }
 
-/// Whether the word MAP stands where a type does.
-fn is_map_type(
+/// Whether a word stands where a type does.
+fn is_of_type(
     list: &TokenList<'_>,
     n: usize,
     open: &[Bracket],
@@ -168,6 +176,22 @@ mod tests {
             assert_eq!(plain(text, false), expected);
         }
         assert_eq!(plain("MAP(INT, INT[])", true), "MAP<INT, INT[]>");
+        for (text, expected) in [
+            (
+                "SELECT row(1, 2)::ROW(a INT, b row(c INT)), row(a, b) FROM row(1)",
+                "SELECT row(1, 2)::STRUCT(a INT, b STRUCT(c INT)), row(a, b) FROM row(1)",
+            ),
+            (
+                "CREATE TABLE row(row ROW(a INT) DEFAULT row(1))",
+                "CREATE TABLE row(row STRUCT(a INT) DEFAULT row(1))",
+            ),
+            (
+                "CREATE VIEW v AS SELECT a FROM t TABLESAMPLE ROW(12 ROWS)",
+                "CREATE VIEW v AS SELECT a FROM t TABLESAMPLE ROW(12 ROWS)",
+            ),
+        ] {
+            assert_eq!(plain(text, false), expected);
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Value};
 pub const PIVOT: &str = "$pivot";
 /// What PIVOT has behind FOR, where it follows a table: each with its values.
 pub const PIVOT_FOR: &str = "$pivot_for";
+/// The values of PIVOT, where they are those of an ENUM: its name.
+pub const PIVOT_ENUM: &str = "$pivot_enum";
 /// A value of PIVOT, and the name that it has in place of its own.
 pub const PIVOT_NAMED: &str = "$pivot_named";
 /// The columns that UNPIVOT makes, as a statement: name and values.
@@ -29,6 +31,10 @@ pub const JSON_EACH: &str = "$json_each";
 pub const JSON_TREE: &str = "$json_tree";
 /// What is beside a relation of which a sample is taken, and the window that stands for one of a query.
 pub const SAMPLE: &str = "$sample";
+/// What stands in PARTITION BY of a window whose frames EXCLUDE rows: a call with what is excluded, in small letters.
+pub const EXCLUDE: &str = "$exclude";
+/// What the first part of a recursive query has as its condition, if it has a key: its columns.
+pub const USING_KEY: &str = "$using_key";
 /// What a LIMIT in percent is.
 pub const PERCENT: &str = "$percent";
 

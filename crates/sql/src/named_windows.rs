@@ -1,5 +1,6 @@
 //! Windows that a WINDOW clause names, put in the places of their names. One may go on where another ends: `v AS (w ROWS ...)`.
 
+use super::excluded_rows::excluded;
 use super::folded;
 use crate::error::{Error, Result};
 use crate::walk::visit_mut;
@@ -44,6 +45,10 @@ impl<'a> NamedWindows<'a> {
             return Ok(window);
         };
         let base = self.find(&name, depth)?;
+        let marks = window
+            .partition_by
+            .extract_if(.., |by| excluded(by).is_some());
+        let marks: Vec<Expr> = marks.collect();
         let refused = if base.window_frame.is_some() {
             format!(
                 "cannot copy window \"{}\" because it has a frame clause",
@@ -61,6 +66,7 @@ impl<'a> NamedWindows<'a> {
             )
         } else {
             window.partition_by = base.partition_by;
+            window.partition_by.extend(marks);
             if window.order_by.is_empty() {
                 window.order_by = base.order_by;
             }

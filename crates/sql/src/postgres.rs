@@ -512,7 +512,7 @@ mod tests {
         for (sql, means) in [
             (
                 "SELECT a FROM t WHERE a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default AND b",
-                "SELECT a FROM t WHERE regexp_matches(a, ('^(t)$' COLLATE pg_catalog.default)) AND b",
+                "SELECT a FROM t WHERE regexp_matches(a, (\"$collate\"('^(t)$', ''))) AND b",
             ),
             (
                 "SELECT a FROM t WHERE o = 't'::pg_catalog.regclass",

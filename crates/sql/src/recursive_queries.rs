@@ -6,13 +6,21 @@ use crate::walk::{visit_expressions, visit_relations};
 use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query};
 use std::ops::ControlFlow;
 
+/// What stands before the name of a recursive query with a key, where it reads the last rows of all keys.
+pub const RECURRING: &str = "recurring";
+
 /// Refuses recursive queries that the planner would run wrongly.
 pub(super) fn refuse(query: &Query) -> Result<()> {
     let with = query.with.iter().filter(|with| with.recursive);
     for table in with.flat_map(|with| &with.cte_tables) {
         let name = folded(&table.alias.name.value);
+        let is_named = |part: &ObjectNamePart, wanted: &str| {
+            part.as_ident()
+                .is_some_and(|part| folded(&part.value) == wanted)
+        };
         let is_it = |relation: &ObjectName| match relation.0.as_slice() {
-            [ObjectNamePart::Identifier(relation)] if folded(&relation.value) == name => {
+            [relation] if is_named(relation, &name) => ControlFlow::Break(()),
+            [all, relation] if is_named(all, RECURRING) && is_named(relation, &name) => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),

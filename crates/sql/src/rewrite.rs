@@ -230,7 +230,6 @@ impl<'a> Rewriter<'a> {
                 template("timezone($1, $2)", &operands).map(Some)
             }
             Expr::Interval(interval) => intervals::plain(interval),
-            Expr::Collate { expr, .. } => Ok(Some(expr.as_ref().clone())),
             Expr::Dictionary(fields) => {
                 let names = fields.iter().map(|field| field.key.value.as_str());
                 nested_calls::refuse_names_twice(names).map(|()| None)

@@ -11,21 +11,23 @@ use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use hushdb_storage::{
-    ArrayType, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT,
-    Values,
+    ArrayType, Collation, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
+    MapType, UHUGEINT, Values,
 };
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
     TimezoneInfo,
 };
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Arrow's extension name for a UUID in 16 bytes.
 const UUID_EXTENSION: &str = "arrow.uuid";
 const EXTENSION_KEY: &str = "ARROW:extension:name";
 
+/// What says in the metadata of a field by which collation its texts are compared.
+const COLLATION_KEY: &str = "hushdb.collation";
 /// Arrow's extension name for JSON in a text.
 const JSON_EXTENSION: &str = "arrow.json";
 
@@ -309,9 +311,10 @@ fn decimal(info: &ExactNumberInfo) -> Result<ColumnType> {
 /// # Errors
 /// `Unsupported`, with the type's SQL name, when there is none.
 pub fn stored_type(field: &Field) -> Result<ColumnType> {
-    match is_called_json(field) {
-        true => Ok(ColumnType::Json),
-        false => plain_type(field),
+    match (is_called_json(field), collation_of(field)) {
+        (true, _) => Ok(ColumnType::Json),
+        (false, Some(collation)) => Ok(ColumnType::Collated(collation)),
+        (false, None) => plain_type(field),
     }
 }
 
@@ -405,11 +408,35 @@ pub fn called_json(field: Field) -> Field {
     field.with_metadata([(EXTENSION_KEY.to_string(), JSON_EXTENSION.to_string())].into())
 }
 
+/// The collation of the texts of a field.
+pub fn collation_of(field: &Field) -> Option<Collation> {
+    let name = field.metadata().get(COLLATION_KEY);
+    let name = name.filter(|_| field.data_type().is_string());
+    name.and_then(|name| Collation::named(name))
+}
+
+/// What a field of texts with a collation says of it.
+pub fn collation_metadata(collation: Collation) -> HashMap<String, String> {
+    [(COLLATION_KEY.to_owned(), collation.name().to_owned())].into()
+}
+
+/// A column's type as CREATE TABLE has it.
+pub fn declared_type(ty: &ColumnType) -> String {
+    let name = column_type_name(ty);
+    if let ColumnType::Collated(collation) = ty {
+        return format!("{name} COLLATE {}", collation.name());
+    }
+    name
+}
+
 /// The Arrow field of a column: its type, nullability and, for a UUID, the extension that says so.
 pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
     let field = Field::new(name, ty.arrow(), nullable);
     if matches!(ty, ColumnType::Json) {
         return called_json(field);
+    }
+    if let ColumnType::Collated(collation) = ty {
+        return field.with_metadata(collation_metadata(*collation));
     }
     if matches!(ty, ColumnType::Uuid) {
         return field

@@ -6,6 +6,7 @@
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
 mod array;
+mod collation;
 mod enumeration;
 mod map;
 mod properties;
@@ -18,6 +19,7 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use crate::wire::{Reader, WireError, Writer};
 
 pub use array::ArrayType;
+pub use collation::Collation;
 pub use enumeration::EnumType;
 pub use map::MapType;
 pub use properties::{Bounds, Parts, Properties, Values};
@@ -99,6 +101,8 @@ pub enum ColumnType {
     Json,
     /// As many values of one type as it says.
     Array(ArrayType),
+    /// UTF-8 text that is compared by a collation.
+    Collated(Collation),
 }
 
 impl ColumnType {
@@ -120,7 +124,7 @@ impl ColumnType {
                 DataType::Decimal64(*precision, *scale)
             }
             Self::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale),
-            Self::Varchar | Self::Json => DataType::Utf8View,
+            Self::Varchar | Self::Json | Self::Collated(_) => DataType::Utf8View,
             Self::Blob => DataType::BinaryView,
             Self::Date => DataType::Date32,
             Self::Time => DataType::Time64(TimeUnit::Microsecond),
@@ -203,7 +207,8 @@ impl ColumnType {
             | Self::Enum(_)
             | Self::HugeInt
             | Self::UHugeInt
-            | Self::Json => true,
+            | Self::Json
+            | Self::Collated(_) => true,
         }
     }
 
@@ -248,6 +253,7 @@ impl ColumnType {
             Self::Double => [11, 0, 0],
             Self::Decimal { precision, scale } => [12, *precision, scale.unsigned_abs()],
             Self::Varchar => [13, 0, 0],
+            Self::Collated(collation) => [13, collation.byte(), 0],
             Self::Blob => [14, 0, 0],
             Self::Date => [15, 0, 0],
             Self::Time => [16, 0, 0],
@@ -295,6 +301,9 @@ impl ColumnType {
             return Err(WireError);
         }
         let [tag, a, b] = reader.array::<3>()?;
+        if let (13, Some(collation), 0) = (tag, Collation::of_byte(a), b) {
+            return Ok(Self::Collated(collation));
+        }
         if let Some(plain) = Self::of_tag(tag) {
             return if (a, b) == (0, 0) {
                 Ok(plain)

@@ -114,7 +114,9 @@ impl ColumnType {
             Self::Decimal { precision, scale } => {
                 fixed(16, Parts::Decimal128(*precision, *scale), Bounds::Int128)
             }
-            Self::Varchar | Self::Json => row(Values::Text, Parts::Whole, Bounds::Text, true),
+            Self::Varchar | Self::Json | Self::Collated(_) => {
+                row(Values::Text, Parts::Whole, Bounds::Text, true)
+            }
             Self::Blob => row(Values::Bytes, Parts::Whole, Bounds::Bytes, true),
             Self::Date => fixed(4, Parts::Date, of_bits(32)),
             Self::Time => fixed(8, Parts::Time, of_bits(64)),

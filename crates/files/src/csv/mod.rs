@@ -281,6 +281,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json
+        | ColumnType::Collated(_)
         | ColumnType::Enum(_)
         | ColumnType::Timestamp(_, true) => cast,
     }

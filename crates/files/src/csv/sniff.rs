@@ -400,6 +400,7 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Blob
         | ColumnType::Boolean
         | ColumnType::Json
+        | ColumnType::Collated(_)
         | ColumnType::Enum(_) => true,
         ColumnType::List(_) | ColumnType::Array(_) => text.trim().starts_with('['),
         ColumnType::Struct(_) | ColumnType::Map(_) => text.trim().starts_with(['{', '(']),

@@ -307,6 +307,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json
+        | ColumnType::Collated(_)
         | ColumnType::Enum(_) => ty,
     }
 }

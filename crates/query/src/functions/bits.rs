@@ -1,17 +1,23 @@
-//! Bits of whole numbers: `~x` and `bit_count(x)`, each as its type has them; and some of a DOUBLE.
+//! Bits of whole numbers: `~x` and `bit_count(x)`, each as its type has them, and `&` and `|` of those of 128 bits; and some of a DOUBLE.
 
-use super::plain::{Form, Kind, Run, plain};
+use super::plain::{Form, Kind, Run, called, plain};
 use super::whole::{Call, Whole, registered};
+use crate::common_types::number_kind::{Number, common_int, int_type, is_huge};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array, PrimitiveArray};
 use datafusion::arrow::compute::binary;
 use datafusion::arrow::datatypes::{
-    ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Decimal256Type, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    expr_fn,
+};
 use hushdb_sql::BIT_NOT;
+use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
@@ -105,7 +111,7 @@ fn next_after(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
 fn integer(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
         [DataType::Null] => Some(vec![DataType::Int64]),
-        [of] if of.is_integer() => Some(types.to_vec()),
+        [of] if of.is_integer() || is_huge(of) => Some(types.to_vec()),
         _ => None,
     }
 }
@@ -122,6 +128,7 @@ macro_rules! of_integers {
             DataType::UInt16 => $run($array.as_primitive::<UInt16Type>()),
             DataType::UInt32 => $run($array.as_primitive::<UInt32Type>()),
             DataType::UInt64 => $run($array.as_primitive::<UInt64Type>()),
+            of if is_huge(of) => $run($array.as_primitive::<Decimal256Type>()),
             other => internal_err!("{other} is no integer"),
         }
     };
@@ -135,6 +142,17 @@ fn inverted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
         Ok(Arc::new(values.unary::<_, T>(|value| !value)))
     }
     let [values] = call.take()?;
+    if *values.data_type() == UHUGEINT {
+        let inverted = values.as_primitive::<Decimal256Type>();
+        let inverted =
+            inverted.unary::<_, Decimal256Type>(|v| i256::from_parts(!v.to_parts().0, 0));
+        return Ok(Arc::new(inverted.with_data_type(UHUGEINT)));
+    }
+    if is_huge(values.data_type()) {
+        let inverted = values.as_primitive::<Decimal256Type>();
+        let inverted = inverted.unary::<_, Decimal256Type>(|v| !v);
+        return Ok(Arc::new(inverted.with_data_type(HUGEINT)));
+    }
     of_integers!(values, run)
 }
 
@@ -168,3 +186,82 @@ macro_rules! to_bits {
 }
 
 to_bits!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl ToBits for i256 {
+    /// Of the 128 bits that there are of it.
+    fn ones(self) -> u32 {
+        self.to_parts().0.count_ones()
+    }
+}
+
+/// `&` or `|` of whole numbers of which one has 128 bits.
+///
+/// # Errors
+/// Where there is no type for both.
+pub fn huge_bits(is_and: bool, [left, right]: [Expr; 2], types: &[DataType; 2]) -> Result<Expr> {
+    let int = |of: &DataType| match Number::of(of) {
+        Some(Number::Int { bits, signed }) => Some((bits, signed)),
+        _ => None,
+    };
+    let [a, b] = types;
+    let common = match (int(a), int(b)) {
+        (Some(a), Some(b)) => common_int(a, b).map(|(bits, signed)| int_type(bits, signed)),
+        (Some(_), None) if b.is_null() => Some(a.clone()),
+        (None, Some(_)) if a.is_null() => Some(b.clone()),
+        _ => None,
+    };
+    let Some(common) = common.filter(is_huge) else {
+        let operator = if is_and { "&" } else { "|" };
+        let named = called(operator, types);
+        return plan_err!(
+            "No function matches the given name and argument types '{named}'. You might need to add explicit type casts."
+        );
+    };
+    let bits = ScalarUDF::from(HugeBits {
+        is_and,
+        signature: Signature::any(2, Volatility::Immutable),
+    });
+    let operands = [left, right].map(|operand| expr_fn::cast(operand, common.clone()));
+    let call = ScalarFunction::new_udf(Arc::new(bits), operands.to_vec());
+    Ok(Expr::ScalarFunction(call))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct HugeBits {
+    is_and: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for HugeBits {
+    fn name(&self) -> &str {
+        if self.is_and { "$bits_and" } else { "$bits_or" }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [of, _] => Ok(of.clone()),
+            _ => internal_err!("{} takes two numbers", self.name()),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let operands = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = operands.as_slice() else {
+            return internal_err!("{} takes two numbers", self.name());
+        };
+        let [a, b] = [left, right].map(|of| of.as_primitive::<Decimal256Type>());
+        let is_and = self.is_and;
+        let made: PrimitiveArray<Decimal256Type> =
+            binary(a, b, |a, b| if is_and { a & b } else { a | b })?;
+        let made: ArrayRef = Arc::new(made.with_data_type(left.data_type().clone()));
+        let are_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        Ok(match args.args.iter().all(are_constant) {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&made, 0)?),
+            false => ColumnarValue::Array(made),
+        })
+    }
+}

@@ -2,12 +2,14 @@
 //!
 //! What must hold: of values with equal keys the first that came is the extreme.
 
+use super::collated::collation_keys;
 use super::comparison_key::keys;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Accumulator;
+use hushdb_storage::Collation;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
@@ -28,6 +30,7 @@ pub(super) struct ExtremeByKey {
     /// Nothing but the extreme is kept unless values are taken back.
     moves: bool,
     none: ScalarValue,
+    collation: Option<Collation>,
     rows: RowConverter,
     /// From the extreme to the one that came last, each the extreme of those after it.
     candidates: VecDeque<Candidate>,
@@ -42,11 +45,13 @@ impl ExtremeByKey {
         moves: bool,
         none: ScalarValue,
         key: DataType,
+        collation: Option<Collation>,
     ) -> Result<Self> {
         Ok(Self {
             better,
             moves,
             none,
+            collation,
             rows: RowConverter::new(vec![SortField::new(key)])?,
             candidates: VecDeque::new(),
             came: 0,
@@ -58,7 +63,11 @@ impl ExtremeByKey {
 impl Accumulator for ExtremeByKey {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [values] = values else { return Ok(()) };
-        let rows = self.rows.convert_columns(&[keys(values)?])?;
+        let keys = match self.collation {
+            Some(collation) => collation_keys(values, collation)?,
+            None => keys(values)?,
+        };
+        let rows = self.rows.convert_columns(&[keys])?;
         for (row, key) in rows.iter().enumerate() {
             let place = self.came;
             self.came += 1;

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
     Signature, StatisticsArgs,
 };
 use hushdb_sql::Error;
+use hushdb_storage::Collation;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(super) struct FastExtreme {
     /// Another name than the planned function's, by which the library would let scans compare values with what it has found:
     /// as it compares them, not by keys.
     name: Option<&'static str>,
+    /// Of texts.
+    collation: Option<Collation>,
 }
 
 impl FastExtreme {
@@ -43,6 +46,7 @@ impl FastExtreme {
             extreme: Extreme::Least,
             planned: min_udaf(),
             name: None,
+            collation: None,
         }
     }
 
@@ -51,34 +55,46 @@ impl FastExtreme {
             extreme: Extreme::Greatest,
             planned: max_udaf(),
             name: None,
+            collation: None,
         }
     }
 }
 
-/// `min` or `max` for values that are compared by keys.
-pub fn extreme_of_keys(function: &AggregateUDF) -> Option<Arc<AggregateUDF>> {
+/// `min` or `max` for values that are compared by keys: of texts, those of a collation.
+pub fn extreme_of_keys(
+    function: &AggregateUDF,
+    collation: Option<Collation>,
+) -> Option<Arc<AggregateUDF>> {
     let (extreme, name) = match function.name() {
         "min" => (FastExtreme::min(), "$min"),
         "max" => (FastExtreme::max(), "$max"),
         _ => return None,
     };
     let name = Some(name);
-    let keyed = FastExtreme { name, ..extreme };
+    let keyed = FastExtreme {
+        name,
+        collation,
+        ..extreme
+    };
     Some(Arc::new(AggregateUDF::from(keyed)))
 }
 
 impl FastExtreme {
     /// The accumulator of values that are compared by keys.
     fn by_key(&self, ty: &DataType, moves: bool) -> Result<Option<Box<dyn Accumulator>>> {
-        let Some(key) = key_type(ty) else {
-            return Ok(None);
+        let key = match self.collation {
+            Some(_) => DataType::Utf8View,
+            None => match key_type(ty) {
+                Some(key) => key,
+                None => return Ok(None),
+            },
         };
         let better = match self.extreme {
             Extreme::Least => Ordering::Less,
             Extreme::Greatest => Ordering::Greater,
         };
         let none = ScalarValue::try_from(ty)?;
-        let extreme = ExtremeByKey::new(better, moves, none, key)?;
+        let extreme = ExtremeByKey::new(better, moves, none, key, self.collation)?;
         Ok(Some(Box::new(extreme)))
     }
 }
@@ -129,7 +145,8 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        key_type(args.return_field.data_type()).is_none()
+        self.collation.is_none()
+            && key_type(args.return_field.data_type()).is_none()
             && self.planned.groups_accumulator_supported(args)
     }
 
@@ -166,7 +183,10 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
-        self.planned.value_from_stats(args)
+        match self.collation {
+            Some(_) => None,
+            None => self.planned.value_from_stats(args),
+        }
     }
 
     fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {

@@ -1,6 +1,8 @@
 //! `array_agg` that counts the text it keeps: the library's counts sixteen bytes of each text, wherever the rest of it lies.
 
 use super::comparison_key::{key_type, keys};
+use super::different_values::DifferentValues;
+use super::frame_values::FrameValues;
 use super::ordered_lists::OrderedLists;
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
@@ -21,7 +23,7 @@ use std::sync::Arc;
 const MAX_INLINE_VIEW_LEN: u32 = 12;
 
 /// The library's function, with other accumulators.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ListOf(AggregateUDF);
 
 impl ListOf {
@@ -79,13 +81,18 @@ impl AggregateUDFImpl for ListOf {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct
             && let [value] = args.expr_fields
-            && key_type(value.data_type()).is_some()
-            && args.order_bys.len() < 2
         {
-            let options = args.order_bys.first().map(|order| order.options);
-            let order_bys = &[];
-            let list = self.0.accumulator(AccumulatorArgs { order_bys, ..args })?;
-            return Ok(Box::new(SortedByKey { list, options }));
+            let of = value.data_type();
+            match args.order_bys {
+                [] => return Ok(Box::new(DifferentValues::of(of, args.ignore_nulls)?)),
+                [order] if key_type(of).is_some() => {
+                    let options = order.options;
+                    let order_bys = &[];
+                    let list = self.0.accumulator(AccumulatorArgs { order_bys, ..args })?;
+                    return Ok(Box::new(SortedByKey { list, options }));
+                }
+                _ => {}
+            }
         }
         let keeps_arrays = keeps_arrays(&args);
         let list = self.0.accumulator(args)?;
@@ -93,6 +100,17 @@ impl AggregateUDFImpl for ListOf {
             true => Box::new(CountedList { list, text: 0 }),
             false => list,
         })
+    }
+
+    // A value that leaves a frame may be there again, behind others.
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        match args.is_distinct {
+            true => Ok(FrameValues::of(self.clone(), &args)),
+            false => self.accumulator(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -140,8 +158,7 @@ impl ListOf {
 struct SortedByKey {
     /// Of values without order.
     list: Box<dyn Accumulator>,
-    /// Their order; without one they stay as they came.
-    options: Option<SortOptions>,
+    options: SortOptions,
 }
 
 impl Accumulator for SortedByKey {
@@ -160,16 +177,12 @@ impl Accumulator for SortedByKey {
         }
         let values = values.value(0);
         let keys = keys(&values)?;
-        let options = self.options.unwrap_or_default();
-        let field = SortField::new_with_options(keys.data_type().clone(), options);
+        let field = SortField::new_with_options(keys.data_type().clone(), self.options);
         let rows = RowConverter::new(vec![field])?.convert_columns(&[keys])?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         let row = |at: &u32| rows.row(*at as usize);
         order.sort_by(|a, b| row(a).cmp(&row(b)));
         order.dedup_by(|a, b| row(a) == row(b));
-        if self.options.is_none() {
-            order.sort_unstable();
-        }
         let sorted = take(values.as_ref(), &UInt32Array::from(order), None)?;
         Ok(SingleRowListArrayBuilder::new(sorted).build_list_scalar())
     }

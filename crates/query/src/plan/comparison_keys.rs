@@ -32,8 +32,10 @@ pub(super) struct ComparisonKeys;
 
 impl AnalyzerRule for ComparisonKeys {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let differs =
+            |expr: &Expr, schema: &DFSchema| expr.get_type(schema).is_ok_and(|ty| may_differ(&ty));
         rewrite_plan(plan, |plan| {
-            groups(plan)?
+            groups(plan, &differs, &|value, _| key_of(value))?
                 .transform_data(order_and_join)?
                 .transform_data(|plan| rewrite_expressions(plan, comparisons))
         })
@@ -186,7 +188,7 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| key_type(&ty).is_some());
             if params.args.iter().any(by_key)
-                && let Some(extreme) = extreme_of_keys(func)
+                && let Some(extreme) = extreme_of_keys(func, None)
             {
                 *func = extreme;
                 changed = true;
@@ -300,27 +302,31 @@ fn order_and_join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// Groups by the keys of intervals and floats, and gives the first value of each group, or the key that is a float. So does
-/// DISTINCT.
-fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+/// Groups by the keys of values that differ though they are equal, and gives the first value of each group, or the key that is a float.
+/// So does DISTINCT.
+pub(super) fn groups(
+    plan: LogicalPlan,
+    differs: &dyn Fn(&Expr, &DFSchema) -> bool,
+    key: &dyn Fn(Expr, &DFSchema) -> Expr,
+) -> Result<Transformed<LogicalPlan>> {
     let aggregate = match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate,
         LogicalPlan::Distinct(Distinct::All(input)) => {
-            let mut fields = input.schema().fields().iter();
-            if !fields.any(|field| may_differ(field.data_type())) {
+            let columns = input.schema().columns().into_iter().map(Expr::Column);
+            let columns: Vec<Expr> = columns.collect();
+            if !columns.iter().any(|expr| differs(expr, input.schema())) {
                 return Ok(Transformed::no(LogicalPlan::Distinct(Distinct::All(input))));
             }
-            let columns = input.schema().columns().into_iter().map(Expr::Column);
-            let columns = columns.collect();
             Aggregate::try_new(input, columns, vec![])?
         }
         other => return Ok(Transformed::no(other)),
     };
     let in_schema = Arc::clone(aggregate.input.schema());
-    let differs = |expr: &Expr| expr.get_type(&in_schema).is_ok_and(|ty| may_differ(&ty));
     let grouped = grouping_set_to_exprlist(&aggregate.group_expr)?;
     let values = grouped.into_iter().cloned().enumerate();
-    let values: Vec<_> = values.filter(|(_, value)| differs(value)).collect();
+    let values: Vec<_> = values
+        .filter(|(_, value)| differs(value, &in_schema))
+        .collect();
     if values.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
@@ -329,10 +335,10 @@ fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let (mut group_expr, mut aggr_expr) = (aggregate.group_expr, aggregate.aggr_expr);
     let is_set = matches!(group_expr.as_slice(), [Expr::GroupingSet(_)]);
     for (n, value) in values {
-        let (key, first) = (format!("$key{n}"), format!("$first{n}"));
-        let by = key_of(value.clone()).alias(&key);
+        let (named, first) = (format!("$key{n}"), format!("$first{n}"));
+        let by = key(value.clone(), &in_schema).alias(&named);
         key_groups(&mut group_expr, &mut aggr_expr, &value, &by);
-        let grouped = Expr::Column(Column::from_name(key));
+        let grouped = Expr::Column(Column::from_name(named));
         let shown = match value.get_type(&in_schema)?.is_floating() {
             // The key is the value, but for the sign of a zero.
             true => grouped,

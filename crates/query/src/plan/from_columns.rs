@@ -1,5 +1,5 @@
 //! What of a SELECT depends on the columns of its FROM, and is written out before it is planned: `COLUMNS(...)`, `* RENAME`, `#1`,
-//! and names of the select list that are used further on in it.
+//! `unnest` that says how deep, and names of the select list that are used further on in it.
 //!
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
@@ -7,6 +7,7 @@
 mod rows;
 mod sorted;
 mod struct_stars;
+mod unnested;
 mod unpacked;
 mod walk;
 mod whole_rows;
@@ -24,6 +25,7 @@ use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
 use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, table_of_row, unique};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use unnested::Unnested;
 pub(super) use walk::Column;
 use walk::{Walker, Work};
 
@@ -80,7 +82,8 @@ impl Visitor for Marks {
         let is_mark = columns_of(expr).is_some()
             || place(expr).is_some()
             || table_of_row(expr).is_some()
-            || unpacked::arguments(expr).is_some();
+            || unpacked::arguments(expr).is_some()
+            || !matches!(Unnested::of(expr), Ok(None));
         match is_mark {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -164,6 +167,10 @@ impl Walker<'_> {
                         SelectItem::ExprWithAlias { alias, .. } => Some(alias),
                         _ => None,
                     };
+                    if let Some(unnest) = Unnested::of(expr)? {
+                        items.extend(self.unnested(select, unnest, alias)?);
+                        continue;
+                    }
                     match find_columns(expr)? {
                         None => items.push(item),
                         Some(args) => items.extend(self.for_each(select, expr, &args, alias)?),

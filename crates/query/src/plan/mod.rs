@@ -1,12 +1,14 @@
 //! From parsed SQL to a DataFusion plan: name resolution, DuckDB's operator semantics, and the session they live in.
 
 mod casts;
+mod collations;
 mod comparison_keys;
 mod correlated_names;
 mod cross_joins;
 mod dependent_joins;
 mod dependent_plans;
 mod empty_frames;
+mod excluded_rows;
 mod flat_plans;
 mod flat_unions;
 mod from_columns;
@@ -19,6 +21,7 @@ mod in_order;
 mod in_turn;
 mod join_order;
 mod join_subqueries;
+mod keyed_recursions;
 mod lateral_joins;
 mod lateral_unnest;
 mod limits;

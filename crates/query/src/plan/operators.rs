@@ -7,13 +7,13 @@ use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use super::{postgres_divisions, postgres_literals};
 use crate::common_types::number_kind::{
-    MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal,
+    MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal, is_huge,
 };
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::{
     ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
-    SLICE, SUBSTRING, date_part, in_brackets, rounds, within_brackets,
+    SLICE, SUBSTRING, date_part, huge_bits, in_brackets, rounds, within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -262,9 +262,7 @@ impl ExprPlanner for DuckOperators {
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => return compared(expr, schema),
             B::And | B::Or => return Ok(PlannerResult::Original(truths(expr, schema))),
             B::StringConcat => return self.concatenated(expr, schema),
-            B::BitwiseAnd | B::BitwiseOr => {
-                return Ok(PlannerResult::Original(bitwise(expr, schema)));
-            }
+            B::BitwiseAnd | B::BitwiseOr => return bitwise(expr, schema),
             _ => return Ok(PlannerResult::Original(expr)),
         };
         let (Ok(left), Ok(right)) = (type_of(&expr.left, schema), type_of(&expr.right, schema))
@@ -611,14 +609,20 @@ fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
 }
 
 /// `a & b` and `a | b` of two types: a literal takes the other side's, two NULLs are BIGINTs.
-fn bitwise(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+fn bitwise(mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
     if let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) {
         fit_literal(&mut expr, &left, &right);
         if left.is_null() && right.is_null() {
             expr.left = cast(expr.left, DataType::Int64);
         }
+        if is_huge(&left) || is_huge(&right) {
+            let is_and = expr.op == BinaryOperator::BitwiseAnd;
+            let types = [expr.left.get_type(schema)?, expr.right.get_type(schema)?];
+            let bits = huge_bits(is_and, [expr.left, expr.right], &types)?;
+            return Ok(PlannerResult::Planned(bits));
+        }
     }
-    expr
+    Ok(PlannerResult::Original(expr))
 }
 
 /// `/` is always a division of floats, as in DuckDB.

@@ -16,11 +16,13 @@ use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, Value, Visitor, VisitorMut, With,
 };
+use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
 use hushdb_sql::{
-    Error, PIVOT, PIVOT_FOR, PIVOT_NAMED, Result, UNPIVOT, UNPIVOT_FOR, folded, functions_by_text,
-    quoted, sql_text,
+    Error, PIVOT, PIVOT_ENUM, PIVOT_FOR, PIVOT_NAMED, Result, UNPIVOT, UNPIVOT_FOR, folded,
+    functions_by_text, quoted, sql_text,
 };
+use hushdb_storage::ColumnType;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -325,7 +327,13 @@ impl Walker<'_> {
                 expr,
                 list,
                 negated: false,
-            } => return self.on_list(*expr, list),
+            } => {
+                let list = match self.values_of_enum(&list)? {
+                    Some(values) => values,
+                    None => list,
+                };
+                return self.on_list(*expr, list);
+            }
             Expr::InSubquery {
                 expr,
                 subquery,
@@ -368,6 +376,38 @@ impl Walker<'_> {
             exprs: vec![expr],
             values: values.collect(),
         })
+    }
+
+    /// The values of an ENUM, if a list stands for them.
+    fn values_of_enum(&self, list: &[Expr]) -> Result<Option<Vec<Expr>>> {
+        let [Expr::Function(_)] = list else {
+            return Ok(None);
+        };
+        let name = match call(&list[0]) {
+            Some((PIVOT_ENUM, args)) => match expressions(args)?.as_slice() {
+                [Expr::Identifier(name)] => name.value.clone(),
+                _ => return Err(Error::parser("PIVOT IN takes the name of an ENUM")),
+            },
+            _ => return Ok(None),
+        };
+        match self
+            .planner
+            .snapshot
+            .type_named(std::slice::from_ref(&name))
+        {
+            Some(ColumnType::Enum(known)) => {
+                let text = |value: &String| Value::SingleQuotedString(value.clone());
+                let values = known.values().iter().map(text);
+                Ok(Some(values.map(Expr::value).collect()))
+            }
+            Some(other) => Err(Error::binder(format!(
+                "Pivot must reference an ENUM type: \"{name}\" is of type \"{}\"",
+                column_type_name(&other)
+            ))),
+            None => Err(Error::catalog(format!(
+                "Type with name {name} does not exist!"
+            ))),
+        }
     }
 
     fn on_list(&self, expr: Expr, list: Vec<Expr>) -> Result<On> {

@@ -132,6 +132,8 @@ pub struct Planner<'a> {
     spellings: Arc<Mutex<Spellings>>,
     /// Whether functions that take texts are given values of ENUMs.
     enums_are_texts: AtomicBool,
+    /// What recursive queries read of themselves, by their names.
+    work_tables: Mutex<HashMap<String, Arc<dyn TableSource>>>,
 }
 
 /// Whether a function of that name is one of texts rather than of values of whatever type.
@@ -183,6 +185,7 @@ impl<'a> Planner<'a> {
             views: Arc::default(),
             spellings: Arc::default(),
             enums_are_texts: AtomicBool::new(false),
+            work_tables: Mutex::default(),
         }
     }
 
@@ -482,6 +485,12 @@ impl<'a> Planner<'a> {
                 }
             };
         }
+        if reference.schema() == Some(sql::RECURRING)
+            && reference.catalog().is_none()
+            && let Some(table) = self.work_tables.lock().get(reference.table())
+        {
+            return Ok(Arc::clone(table));
+        }
         if let TableReference::Bare { table } = reference
             && let Some(parts) = numbered_rows::numbered_table(table)
         {
@@ -576,9 +585,10 @@ impl ContextProvider for Planner<'_> {
         name: &str,
         schema: SchemaRef,
     ) -> DfResult<Arc<dyn TableSource>> {
-        Ok(provider_as_source(Arc::new(CteWorkTable::new(
-            name, schema,
-        ))))
+        let table = provider_as_source(Arc::new(CteWorkTable::new(name, schema)));
+        let mut tables = self.work_tables.lock();
+        tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(table)
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

@@ -4,9 +4,11 @@
 //! some of its settings would rebuild the runtime with plaintext temporary files.
 
 use super::casts::DuckCasts;
+use super::collations::Collations;
 use super::comparison_keys::ComparisonKeys;
 use super::cross_joins::CrossJoins;
 use super::dependent_joins::DependentJoins;
+use super::excluded_rows::ExcludedRows;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
@@ -17,6 +19,7 @@ use super::in_order::InsertionOrder;
 use super::in_turn::FewerReaders;
 use super::join_order::JoinOrder;
 use super::join_subqueries::JoinSubqueries;
+use super::keyed_recursions::UsingKey;
 use super::list_members::ListMembers;
 use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
@@ -35,6 +38,7 @@ use super::wanted_order::{KeptOrders, LateralOrder, WantedOrder};
 use super::watched::Watched;
 use super::written_values::WrittenValues;
 use crate::functions;
+use crate::keyed_recursion::KeyedRecursions;
 use crate::memory::{
     AccountedWindows, LargeLimits, MemoryBudget, RepeatedLists, SealedTempFiles, SpillingJoins,
     SpillingSorts,
@@ -104,7 +108,7 @@ pub fn session_state(
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_analyzer_rules(analyzer_rules(&scalar_functions))
+        .with_analyzer_rules(analyzer_rules(&scalar_functions, &pool))
         .with_optimizer_rules(optimizer_rules())
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rules(physical_rules(memory));
@@ -140,8 +144,12 @@ fn register_lambdas(known: &mut Vec<Arc<HigherOrderUDF>>, memory: &Arc<dyn Memor
 }
 
 /// Our rules, and DataFusion's behind them.
-fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+fn analyzer_rules(
+    functions: &[Arc<ScalarUDF>],
+    memory: &Arc<dyn MemoryPool>,
+) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(UsingKey),
         Arc::new(OrderedSubqueries),
         Arc::new(LateralOrder),
         Arc::new(FlatUnions),
@@ -152,12 +160,14 @@ fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Se
         Arc::new(SubqueryValues),
         Arc::new(DependentJoins),
         Arc::new(OneNan),
+        Arc::new(Collations),
         Arc::new(ComparisonKeys),
         Arc::new(DuckCasts::new(functions)),
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(ListMembers));
     rules.push(Arc::new(HeldCasts));
+    rules.push(Arc::new(ExcludedRows::new(memory)));
     let watched = rules
         .into_iter()
         .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
@@ -244,6 +254,7 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
         Arc::new(SpillingSorts),
         Arc::new(GivenFiles(memory)),
         Arc::new(RepeatedLists),
+        Arc::new(KeyedRecursions),
     ]);
     let watched = physical
         .into_iter()

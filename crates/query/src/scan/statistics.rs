@@ -25,7 +25,7 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
             let value = u128::from_be_bytes(v.as_slice().try_into().ok()?);
             huge(i256::from_parts(value, 0), &ty.arrow())?
         }
-        (StatValue::Bytes(v), C::Varchar | C::Json) => {
+        (StatValue::Bytes(v), C::Varchar | C::Json | C::Collated(_)) => {
             ScalarValue::Utf8View(Some(String::from_utf8(v.clone()).ok()?))
         }
         (StatValue::Bytes(v), C::Blob) => ScalarValue::BinaryView(Some(v.clone())),

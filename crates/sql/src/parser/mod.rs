@@ -2,6 +2,7 @@
 //! a file for each kind; the rest comes as sqlparser's tree.
 
 mod alter_database;
+mod alter_fields;
 mod attach;
 mod before_parsing;
 mod call_and_set;
@@ -9,8 +10,10 @@ mod collations;
 mod comments;
 mod copy;
 mod databases;
+mod frames;
 mod from_first;
 mod generated_columns;
+mod keyed_queries;
 mod locking;
 mod merge;
 mod merge_statement;
@@ -29,6 +32,7 @@ mod user_types;
 mod with_changes;
 mod with_merge;
 
+pub use alter_fields::field_path;
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use shapes::name_columns_of_values;
@@ -105,7 +109,10 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     named_columns(&mut tokens);
     without_data(&mut tokens);
     samples::plain_samples(&mut tokens);
+    alter_fields::as_names(&mut tokens);
     plain_phrases(&mut tokens);
+    frames::with_marked_windows(&mut tokens);
+    keyed_queries::with_marked_columns(&mut tokens);
     plain_map_types(&mut tokens, false);
     locking::plain_locks(&mut tokens);
     from_first::with_their_stars(&mut tokens);
@@ -145,6 +152,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
     if let Statement::Sql(statement) = &mut statement {
         with_changes::without_with(statement)?;
     }
+    statement.visit(&mut keyed_queries::KeyedQueries)?;
     statement.visit(&mut PlainPhrases)?;
     statement.visit(&mut shapes::PlainShapes)?;
     statement.visit(&mut collations::Collated)?;

@@ -11,7 +11,7 @@
 //! What must hold: the work is linear in the number of tokens.
 
 use super::super::token_list::{TokenList, is_word, keyword, named, word};
-use crate::marks::{PIVOT, PIVOT_FOR, PIVOT_NAMED, UNPIVOT, UNPIVOT_FOR};
+use crate::marks::{PIVOT, PIVOT_ENUM, PIVOT_FOR, PIVOT_NAMED, UNPIVOT, UNPIVOT_FOR};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::HashSet;
@@ -172,15 +172,7 @@ impl<'a> Reader<'a> {
         self.levels.pop();
         match (closed, self.part()) {
             (Part::Items, _) => self.replace(n, []),
-            (Part::In, Part::PivotFor) => {
-                let next = self.token(n + 1);
-                let goes_on = next.is_some_and(|next| {
-                    next.token != Token::RParen && keyword(next) != Keyword::GROUP
-                });
-                if goes_on {
-                    self.put(n + 1, [Token::Comma]);
-                }
-            }
+            (Part::In, Part::PivotFor) => self.go_on(n + 1),
             _ => {}
         }
     }
@@ -244,6 +236,7 @@ impl<'a> Reader<'a> {
                 self.replace(n, [Token::Comma]);
                 return n + 1;
             }
+            (Part::PivotOn | Part::PivotFor, Keyword::IN) => return self.values_of_enum(n),
             (Part::Aggregates, Keyword::FOR) => {
                 self.replace(n, [Token::Comma, named(PIVOT_FOR), Token::LParen]);
                 self.set(Part::PivotFor);
@@ -268,6 +261,30 @@ impl<'a> Reader<'a> {
             _ => {}
         }
         n
+    }
+
+    /// The name of an ENUM behind IN, if that is what stands there; the place of the last token of it.
+    fn values_of_enum(&mut self, n: usize) -> usize {
+        let is_name = |token: &TokenWithSpan| matches!(token.token, Token::Word(_));
+        if !self.token(n + 1).is_some_and(is_name) {
+            return n;
+        }
+        self.put(n + 1, [Token::LParen, named(PIVOT_ENUM), Token::LParen]);
+        self.put(n + 2, [Token::RParen, Token::RParen]);
+        if self.part() == Part::PivotFor {
+            self.go_on(n + 2);
+        }
+        n + 1
+    }
+
+    /// Puts a comma between what `t PIVOT (...)` is for, and what comes next.
+    fn go_on(&mut self, n: usize) {
+        let next = self.token(n);
+        let goes_on =
+            next.is_some_and(|next| next.token != Token::RParen && keyword(next) != Keyword::GROUP);
+        if goes_on {
+            self.put(n, [Token::Comma]);
+        }
     }
 
     /// A word between PIVOT and ON.
@@ -399,6 +416,14 @@ mod tests {
                 "FROM t SELECT \"$pivot\"(a IN (1, \"$pivot_named\"(2, two)), b), sum(x) AS s GROUP BY c LIMIT 1",
             ),
             ("PIVOT t ON a", "FROM t SELECT \"$pivot\"(a)"),
+            (
+                "PIVOT t ON a IN mood, b USING sum(x)",
+                "FROM t SELECT \"$pivot\"(a IN (\"$pivot_enum\"(mood)), b), sum(x)",
+            ),
+            (
+                "SELECT * FROM t PIVOT (sum(x) FOR a IN mood b IN (1))",
+                "SELECT * FROM (FROM t SELECT sum(x), \"$pivot_for\"(a IN (\"$pivot_enum\"(mood)), b IN (1)))",
+            ),
             (
                 "PIVOT t USING sum(x) GROUP BY a",
                 "FROM t SELECT \"$pivot\"(), sum(x) GROUP BY a",

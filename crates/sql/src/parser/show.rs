@@ -17,10 +17,10 @@ const ALL_TABLES: &str = "SELECT database_name AS database, schema_name AS schem
     UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal) t \
     LEFT JOIN duckdb_columns() c USING (database_name, schema_name, table_name) GROUP BY ALL ORDER BY ALL";
 
-/// `SHOW SCHEMAS`.
+/// `SHOW SCHEMAS`, without that of what is temporary.
 const SCHEMAS: &str = "SELECT database_name, schema_name, \
     database_name = current_database() AND schema_name = current_schema() AS current \
-    FROM duckdb_schemas() ORDER BY database_name, schema_name";
+    FROM duckdb_schemas() WHERE database_name <> 'temp' ORDER BY database_name, schema_name";
 
 pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
     let ahead = words(parser, 3);

@@ -1,6 +1,7 @@
 //! CREATE TABLE and CREATE VIEW.
 
 use super::{Result, not_there, refuse, refuse_clauses};
+use crate::collations::collation;
 use crate::error::Error;
 use crate::marks::{PIVOT, PIVOT_FOR};
 use crate::walk::visit;
@@ -111,6 +112,7 @@ pub(super) fn column(column: &ColumnDef) -> Result<()> {
         let ColumnOptionDef { name: _, option } = option;
         match option {
             ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Default(_) => Ok(()),
+            ColumnOption::Collation(name) => collation(name).map(drop),
             ColumnOption::PrimaryKey(key) => primary_key(key),
             ColumnOption::Unique(key) => unique(key),
             ColumnOption::Check(condition) => check(condition),

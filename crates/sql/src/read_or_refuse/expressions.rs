@@ -65,7 +65,7 @@ pub(super) fn expr(expr: &Expr) -> Result<()> {
             (fractional_seconds_precision, "a precision of an INTERVAL"),
         ]),
         other if is_whole(other) || is_operator(other) || is_syntax(other) => Ok(()),
-        other => sorted_or_foreign(other),
+        other => Err(not_there(foreign(other))),
     }
 }
 
@@ -199,24 +199,6 @@ fn is_syntax(expr: &Expr) -> bool {
         }) => true,
         _ => false,
     }
-}
-
-fn sorted_or_foreign(expr: &Expr) -> Result<()> {
-    match expr {
-        Expr::Collate { expr: _, collation } if sorts_by_bytes(collation) => Ok(()),
-        other => Err(not_there(foreign(other))),
-    }
-}
-
-/// Whether a collation sorts texts by their bytes, as all are sorted here.
-fn sorts_by_bytes(collation: &ObjectName) -> bool {
-    let last = collation.0.last().and_then(|part| part.as_ident());
-    let known = ["default", "c", "posix", "ucs_basic", "binary"];
-    last.is_some_and(|name| {
-        known
-            .iter()
-            .any(|known| name.value.eq_ignore_ascii_case(known))
-    })
 }
 
 /// Expressions of other dialects.

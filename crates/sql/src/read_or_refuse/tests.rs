@@ -23,7 +23,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT 1 EXCEPT BY NAME SELECT 1", "BY NAME"),
     ("SELECT trim('abc', 'a', 'c')", "trim"),
     ("SELECT floor(a TO day) FROM t", "FLOOR"),
-    ("SELECT 'a' COLLATE nocase", "COLLATE"),
     ("SELECT a RLIKE 'b' FROM t", "RLIKE"),
     ("SELECT CAST('1' AS INTEGER FORMAT 'x')", "FORMAT"),
     ("SELECT f(DISTINCT a LIMIT 1) FROM t", "LIMIT"),

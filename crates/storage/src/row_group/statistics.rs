@@ -77,7 +77,7 @@ impl Statistics {
                 intervals(array, sketch);
                 (None, None)
             }
-            ColumnType::Varchar | ColumnType::Json => {
+            ColumnType::Varchar | ColumnType::Json | ColumnType::Collated(_) => {
                 views(array.as_string_view(), true, sketch, &mut exact)
             }
             ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),

@@ -102,7 +102,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
             int64(value::<Decimal64Type>(array, row)?, out);
         }
         ColumnType::Decimal { .. } => int128(value::<Decimal128Type>(array, row)?, out),
-        ColumnType::Varchar | ColumnType::Json => {
+        ColumnType::Varchar | ColumnType::Json | ColumnType::Collated(_) => {
             escaped(array.as_string_view_opt()?.value(row).as_bytes(), out)
         }
         ColumnType::Blob => escaped(array.as_binary_view_opt()?.value(row), out),

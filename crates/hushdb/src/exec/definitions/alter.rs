@@ -7,6 +7,7 @@ use super::ddl::{Definition, column_definition, table_columns, validate};
 use super::defaults;
 use super::foreign_keys;
 use super::indexes;
+use super::struct_fields::{self, FieldChange};
 use crate::exec::columns::generated;
 use crate::exec::columns::identity;
 use crate::result::QueryResult;
@@ -69,6 +70,9 @@ struct Alteration<'a, 'w> {
 impl Alteration<'_, '_> {
     fn run(mut self, operation: AlterTableOperation) -> Result<()> {
         use AlterTableOperation as A;
+        if let Some(path) = field_path(&operation) {
+            return self.change_field(&path, operation);
+        }
         match operation {
             A::AddColumn {
                 if_not_exists,
@@ -100,6 +104,61 @@ impl Alteration<'_, '_> {
                 "this form of ALTER TABLE is not supported",
             )),
         }
+    }
+
+    /// Adds, drops or renames a field of a struct.
+    fn change_field(&mut self, path: &[String], operation: AlterTableOperation) -> Result<()> {
+        use AlterTableOperation as A;
+        let [column, at @ ..] = path else {
+            return Err(Error::internal("a path without a column"));
+        };
+        let ident = ast::Ident::with_quote('"', column);
+        let column = self.find(&ident)?;
+        let mut defined = Definition::default();
+        let new_name;
+        let change = match operation {
+            A::AddColumn {
+                if_not_exists,
+                column_def,
+                ..
+            } => {
+                if if_not_exists && struct_fields::has_field(&column.ty, at) {
+                    return Ok(());
+                }
+                let named = ast::Ident::with_quote('"', "field");
+                column_definition(
+                    &ast::ColumnDef {
+                        name: named,
+                        ..column_def
+                    },
+                    &mut defined,
+                    true,
+                )?;
+                let def = plain_column(&defined)?;
+                FieldChange::Add(&def.ty, def.default.as_deref())
+            }
+            A::DropColumn { if_exists, .. } => {
+                if if_exists && !struct_fields::has_field(&column.ty, at) {
+                    return Ok(());
+                }
+                FieldChange::Drop
+            }
+            A::RenameColumn {
+                new_column_name, ..
+            } => {
+                new_name = new_column_name.value;
+                FieldChange::Rename(&new_name)
+            }
+            _ => return Err(Error::internal("a change of a field that there is not")),
+        };
+        let value = sql::quote(&column.name);
+        let (ty, values) = struct_fields::changed(&column.ty, &value, &column.name, at, &change)?;
+        let to = AlterColumnOperation::SetDataType {
+            data_type: sql::type_names::sql_type(&ty)?,
+            using: Some(sql::parse_expr(&values)?),
+            had_set: false,
+        };
+        self.alter_column(&ident, to)
     }
 
     /// The column that a name names.
@@ -351,6 +410,34 @@ impl Alteration<'_, '_> {
         Ok(self
             .write
             .set_column(schema, table, column, nullable, default)?)
+    }
+}
+
+/// The path that an operation names in the place of a column.
+fn field_path(operation: &AlterTableOperation) -> Option<Vec<String>> {
+    use AlterTableOperation as A;
+    match operation {
+        A::AddColumn { column_def, .. } => sql::field_path(&column_def.name.value),
+        A::DropColumn { column_names, .. } => match column_names.as_slice() {
+            [name] => sql::field_path(&name.value),
+            _ => None,
+        },
+        A::RenameColumn {
+            old_column_name, ..
+        } => sql::field_path(&old_column_name.value),
+        _ => None,
+    }
+}
+
+/// The one column of a definition, which says no more than its type and its default.
+fn plain_column(defined: &Definition) -> Result<&ColumnDef> {
+    let is_plain =
+        defined.checks.is_empty() && defined.keys.is_empty() && defined.references.is_empty();
+    match defined.columns.as_slice() {
+        [def] if is_plain && def.nullable && def.generated.is_none() => Ok(def),
+        _ => Err(Error::parser(
+            "Adding columns with constraints not yet supported",
+        )),
     }
 }
 

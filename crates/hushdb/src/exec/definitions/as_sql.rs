@@ -2,7 +2,7 @@
 
 use super::foreign_keys;
 use super::indexes::quoted;
-use hushdb_sql::type_names::column_type_name;
+use hushdb_sql::type_names::{column_type_name, declared_type};
 use hushdb_sql::{self as sql, quote};
 use hushdb_storage::{
     Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, SchemaVersion, Sequence, TableVersion,
@@ -21,7 +21,7 @@ pub(in crate::exec) fn path(schema: &str, name: &str) -> String {
 pub(in crate::exec) fn table(schema: &str, within: &SchemaVersion, table: &TableVersion) -> String {
     let mut parts = vec![];
     for column in &table.columns {
-        let mut part = format!("{} {}", quote(&column.name), column_type_name(&column.ty));
+        let mut part = format!("{} {}", quote(&column.name), declared_type(&column.ty));
         if let Some(generated) = &column.generated {
             part.push_str(&format!(" GENERATED ALWAYS AS ({generated})"));
         }

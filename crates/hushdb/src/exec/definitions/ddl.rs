@@ -328,6 +328,7 @@ pub(in crate::exec) fn column_definition(
             continue;
         }
         match &option.option {
+            ColumnOption::Collation(name) => def.ty = collated(def.ty, name)?,
             ColumnOption::Null => def.nullable = true,
             ColumnOption::NotNull => def.nullable = false,
             ColumnOption::Default(expr) => def.default = Some(sql::sql_text(expr)),
@@ -352,6 +353,14 @@ pub(in crate::exec) fn column_definition(
     }
     to.columns.push(def);
     Ok(())
+}
+
+/// The type of texts that a collation compares.
+fn collated(ty: ColumnType, name: &ast::ObjectName) -> Result<ColumnType> {
+    if ty != ColumnType::Varchar {
+        return Err(Error::parser("Only VARCHAR columns can have collations!"));
+    }
+    Ok(sql::collation(name)?.map_or(ty, ColumnType::Collated))
 }
 
 /// Columns that are not there yet.

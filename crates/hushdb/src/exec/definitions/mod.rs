@@ -10,5 +10,6 @@ pub(super) mod entries;
 pub(super) mod foreign_keys;
 pub(super) mod indexes;
 pub(super) mod sequences;
+mod struct_fields;
 pub(super) mod user_macros;
 pub(super) mod user_types;

@@ -148,6 +148,13 @@ impl<'a> Literal<'a> {
         matches!(self, Self::Null)
     }
 
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     fn boolean(self) -> Option<bool> {
         match self {
             Self::Boolean(value) => Some(value),
@@ -208,13 +215,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         ColumnType::UInt32 => integers::<UInt32Type>(cells)?,
         ColumnType::UInt64 => integers::<UInt64Type>(cells)?,
         ColumnType::Boolean => Arc::new(BooleanArray::from(all(cells, Literal::boolean)?)),
-        ColumnType::Varchar => {
-            let values = all(cells, |cell| match cell {
-                Literal::Text(text) => Some(text),
-                _ => None,
-            })?;
-            Arc::new(StringViewArray::from_iter(values))
-        }
+        ColumnType::Varchar => Arc::new(StringViewArray::from_iter(all(cells, Literal::text)?)),
         ColumnType::Blob => {
             let values = all(cells, |cell| match cell {
                 Literal::Blob(bytes) => Some(bytes),
@@ -255,6 +256,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json
+        | ColumnType::Collated(_)
         | ColumnType::Enum(_) => return None,
     })
 }

@@ -200,7 +200,10 @@ pub(in crate::exec) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -
     let is_flat = !from.is_nested() || is_enum(&from);
     if !is_flat
         && !column.ty.is_nested()
-        && !matches!(column.ty, ColumnType::Varchar | ColumnType::Json)
+        && !matches!(
+            column.ty,
+            ColumnType::Varchar | ColumnType::Json | ColumnType::Collated(_)
+        )
     {
         return Err(Error::binder(format!(
             "a {} value cannot be stored in column {} of type {}",

@@ -184,7 +184,12 @@ fn refuse_marker(
     table: &TableVersion,
 ) -> Result<()> {
     let texts = table.columns.iter();
-    let texts = texts.filter(|c| matches!(c.ty, ColumnType::Varchar | ColumnType::Json));
+    let texts = texts.filter(|c| {
+        matches!(
+            c.ty,
+            ColumnType::Varchar | ColumnType::Json | ColumnType::Collated(_)
+        )
+    });
     let hits: Vec<String> = texts
         .map(|column| format!("{} = {}", sql::quoted(&column.name), text(CSV_NULL)))
         .collect();
