@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn dot_commands_and_what_they_take() {
         assert_eq!(offered(".ti"), [".timer"]);
-        assert_eq!(offered(".mode j"), [".mode json"]);
+        assert_eq!(offered(".mode m"), [".mode markdown"]);
         assert_eq!(offered(".timer o"), [".timer on", ".timer off"]);
         assert_eq!(offered(".schema ord"), [".schema orders"]);
         assert!(offered(".nothing x").is_empty());

@@ -8,21 +8,28 @@ use clap::Parser;
 use crate::failure::Failure;
 use crate::freshness_options::FreshnessOptions;
 use crate::key_options::KeyOptions;
-use crate::output::{BoxTable, Mode, Printer, Sink};
+use crate::output::{BoxTable, Mode, Printer, Sink, Style};
 use crate::session::{Session, Target};
 
 const HELP: &str = "\
+.bail [on|off]           Whether a script ends at its first error (the default); off: it goes on
 .databases               List the attached databases and their files
+.headers on|off          Whether names of columns come first in modes ascii, column, csv, html, list, quote, tabs, tcl
 .help                    Show this text
 .indexes [TABLE]         List indexes, those of keys included, of all tables or of TABLE
-.mode [MODE]             Show or set the output mode: box, csv, json, markdown, line
+.mode [MODE [TABLE]]     Show or set the output mode: box, csv, json, jsonlines, markdown, line, list, tabs, column, table, insert
+                         (into TABLE), quote, html, latex, ascii, tcl, trash
+.nullvalue TEXT          What stands for NULL
+.once FILE               Send the next statement's result to FILE
 .open [OPTIONS] [FILE]   Close this database and open FILE (no FILE: in memory);
                          OPTIONS: --read-only, --key-env VAR, --key-file PATH, --key-command CMD
 .output [FILE]           Send results to FILE (no FILE: to the terminal again), which has them at the next .output
                          or when the shell ends
+.print TEXT...           Print TEXT
 .quit                    Leave; so does .exit and Ctrl-D
 .read FILE               Run the statements of FILE
 .schema [NAME]           Show the columns of all tables and views, or of NAME, as CREATE statements
+.separator TEXT [END]    What is between values, and behind rows, in modes ascii, csv, list, quote, tabs, tcl; \\t is a tab
 .tables [PATTERN]        List tables and views, or those LIKE PATTERN
 .timer [on|off]          Print how long each statement took
 ";
@@ -59,27 +66,19 @@ impl Session {
         match (name, arguments.as_slice()) {
             (".help", _) => Ok(write!(self.sink, "{HELP}")?),
             (".quit" | ".exit", []) => Err(Failure::Quit),
-            (".mode", []) => Ok(writeln!(self.sink, "current output mode: {}", self.mode)?),
-            (".mode", [mode]) => {
-                self.mode = mode.parse::<Mode>().map_err(Failure::Message)?;
-                Ok(())
+            (".timer" | ".bail", arguments) => self.switch(name, arguments),
+            (".mode" | ".headers" | ".nullvalue" | ".separator", arguments) => {
+                self.change_style(name, arguments)
             }
-            (".timer", []) => Ok(writeln!(
-                self.sink,
-                "timer: {}",
-                if self.timer { "on" } else { "off" }
-            )?),
-            (".timer", ["on"]) => {
-                self.timer = true;
-                Ok(())
-            }
-            (".timer", ["off"]) => {
-                self.timer = false;
-                Ok(())
-            }
+            (".print", words) => Ok(writeln!(self.sink, "{}", words.join(" "))?),
             (".read", [file]) => self.run_file(Path::new(file)),
             (".output", []) => self.print_to(Sink::standard()),
             (".output", [file]) => self.print_to(Sink::file(Path::new(file))?),
+            (".once", [file]) if self.sink_later.is_none() => {
+                let sink = Sink::file(Path::new(file))?;
+                self.sink_later = Some(std::mem::replace(&mut self.sink, sink));
+                Ok(())
+            }
             (".open", arguments) => self.open_file(arguments),
             (".tables", []) => self.tables(None),
             (".tables", [pattern]) => self.tables(Some(pattern)),
@@ -88,17 +87,64 @@ impl Session {
             (".schema", []) => self.schema(None),
             (".schema", [name]) => self.schema(Some(name)),
             (".databases", []) => self.databases(),
-            (name, _) if names().any(|known| known == name) => Err(Failure::Message(format!(
-                "wrong arguments for {name}; .help shows them"
-            ))),
+            (name, _) if names().any(|known| known == name) => Err(wrong_arguments(name)),
             (name, _) => Err(Failure::Message(format!(
                 "unknown command {name}; .help lists the commands"
             ))),
         }
     }
 
+    /// Shows or sets what is on or off.
+    fn switch(&mut self, name: &str, arguments: &[&str]) -> Result<(), Failure> {
+        let switch = match name {
+            ".timer" => &mut self.timer,
+            _ => &mut self.bail,
+        };
+        match arguments {
+            [] => {
+                let state = if *switch { "on" } else { "off" };
+                writeln!(self.sink, "{}: {state}", name.trim_start_matches('.'))?;
+            }
+            [word] => *switch = is_on(word)?,
+            _ => return Err(wrong_arguments(name)),
+        }
+        Ok(())
+    }
+
+    /// How results are printed from now on.
+    fn change_style(&mut self, name: &str, arguments: &[&str]) -> Result<(), Failure> {
+        match (name, arguments) {
+            (".mode", []) => writeln!(self.sink, "current output mode: {}", self.style.mode)?,
+            (".mode", [mode, table @ ..]) if table.len() < 2 => {
+                let mode = mode.parse::<Mode>().map_err(Failure::Message)?;
+                if !table.is_empty() && mode != Mode::Insert {
+                    return Err(wrong_arguments(name));
+                }
+                let new = Style::new(mode);
+                self.style = Style {
+                    headers: self.style.headers,
+                    null: std::mem::take(&mut self.style.null),
+                    table: table.first().map_or(new.table, |&table| table.to_owned()),
+                    ..new
+                };
+            }
+            (".headers", [word]) => self.style.headers = is_on(word)?,
+            (".nullvalue", [text]) => self.style.null = (*text).to_owned(),
+            (".separator", [between]) => self.style.between = Some(unescaped(between)),
+            (".separator", [between, end]) => {
+                self.style.between = Some(unescaped(between));
+                self.style.end = Some(unescaped(end));
+            }
+            _ => return Err(wrong_arguments(name)),
+        }
+        Ok(())
+    }
+
     /// Sends results there from now on; a file that they were sent to is whole.
-    fn print_to(&mut self, sink: Sink) -> Result<(), Failure> {
+    pub(crate) fn print_to(&mut self, sink: Sink) -> Result<(), Failure> {
+        if let Some(later) = self.sink_later.take() {
+            later.finish()?;
+        }
         std::mem::replace(&mut self.sink, sink).finish()
     }
 
@@ -227,6 +273,25 @@ impl Session {
         );
         table.finish(&mut self.sink)
     }
+}
+
+fn is_on(word: &str) -> Result<bool, Failure> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(Failure::Message("say on or off".to_owned())),
+    }
+}
+
+fn wrong_arguments(name: &str) -> Failure {
+    Failure::Message(format!("wrong arguments for {name}; .help shows them"))
+}
+
+/// What was typed with `\t`, `\n` and `\r` for the characters that they stand for.
+fn unescaped(text: &str) -> String {
+    text.replace("\\t", "\t")
+        .replace("\\n", "\n")
+        .replace("\\r", "\r")
 }
 
 /// The condition for rows about one table.

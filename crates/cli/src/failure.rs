@@ -56,6 +56,15 @@ impl Failure {
         matches!(self, Self::Library(error) if matches!(error.kind(), Corrupted | Tampered))
     }
 
+    /// Whether it is of one statement or dot command, so that the next can run: nobody asked to stop, and somebody reads.
+    pub(crate) fn is_of_statement(&self) -> bool {
+        match self {
+            Self::Library(error) => error.kind() != hushdb::ErrorKind::Interrupted,
+            Self::Message(_) => true,
+            Self::Server(_) | Self::ClosedPipe | Self::Quit => false,
+        }
+    }
+
     /// Says it on standard error and gives the exit code that goes with it.
     pub(crate) fn report(&self) -> ExitCode {
         match self {

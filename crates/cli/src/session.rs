@@ -15,7 +15,7 @@ use crate::failure::{Failure, say};
 use crate::freshness_options::FreshnessOptions;
 use crate::interrupt::Interrupts;
 use crate::key_options::{self, KeyOptions};
-use crate::output::{self, Mode, Sink};
+use crate::output::{self, Mode, Sink, Style};
 use crate::progress::StatementProgress;
 use crate::script::{Script, Step};
 use crate::wiped::Lines;
@@ -84,9 +84,15 @@ impl Target {
 /// The state of one run of the shell.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
-    pub(crate) mode: Mode,
+    pub(crate) style: Style,
     pub(crate) timer: bool,
+    /// Whether a script ends at its first error.
+    pub(crate) bail: bool,
     pub(crate) sink: Sink,
+    /// Where results go again after the next statement.
+    pub(crate) sink_later: Option<Sink>,
+    /// A statement of a script that went on has failed.
+    has_failed: bool,
     interrupts: Interrupts,
     depth: usize,
     // Last, so that the connection is gone before its database is.
@@ -108,9 +114,12 @@ impl Session {
         let connection = database.connect()?;
         Ok(Self {
             connection,
-            mode,
+            style: Style::new(mode),
             timer: false,
+            bail: true,
             sink: Sink::standard(),
+            sink_later: None,
+            has_failed: false,
             interrupts,
             depth: 0,
             database,
@@ -128,8 +137,10 @@ impl Session {
             // Whoever asked to stop does not wait for more: what is in the log stays there.
             let _ = self.connection.run("PRAGMA disable_checkpoint_on_shutdown");
         }
-        let finished = self.sink.finish().and(kept);
+        let later = self.sink_later.map_or(Ok(()), Sink::finish);
+        let finished = self.sink.finish().and(later).and(kept);
         match done {
+            Ok(_) | Err(Failure::Quit) if self.has_failed => finished.and(Ok(ExitCode::FAILURE)),
             Ok(_) | Err(Failure::Quit) => finished.and(done),
             failed => {
                 if let Err(also) = finished {
@@ -189,7 +200,8 @@ impl Session {
         result
     }
 
-    /// Runs statements as they arrive, each one's output flushed before the next is read.
+    /// Runs statements as they arrive, each one's output flushed before the next is read. Without `bail` an error is said, and the
+    /// next statement runs.
     ///
     /// # Errors
     /// As [`Session::run_text`], and when reading fails.
@@ -206,20 +218,47 @@ impl Session {
         let mut lines = Lines::of(reader);
         while let Some(line) = lines.next().map_err(unreadable)? {
             for step in script.line(line.as_str().map_err(unreadable)?) {
-                self.step(&step)?;
+                self.step_or_go_on(&step)?;
             }
         }
-        script.finish().map_or(Ok(()), |step| self.step(&step))
+        let last = script.finish();
+        last.map_or(Ok(()), |step| self.step_or_go_on(&step))
+    }
+
+    fn step_or_go_on(&mut self, step: &Step) -> Result<(), Failure> {
+        match self.step(step) {
+            Err(failure) if !self.bail && failure.is_of_statement() => {
+                failure.report();
+                self.has_failed = true;
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failure> {
         let result = match step {
-            Step::Statement(sql) => self.statement(sql),
+            Step::Statement(sql) => {
+                let result = self.statement(sql);
+                self.back_to_later(result)
+            }
             Step::Dot(command) => self.dot_command(command),
         };
         let flushed = self.sink.flush();
         result?;
         Ok(flushed?)
+    }
+
+    /// After a statement, the end of `.once`: what failed leaves the file as it was.
+    fn back_to_later(&mut self, result: Result<(), Failure>) -> Result<(), Failure> {
+        match (self.sink_later.take(), result) {
+            (Some(sink), Ok(())) => self.print_to(sink),
+            (Some(sink), failed) => {
+                self.sink = sink;
+                failed
+            }
+            (None, result) => result,
+        }
     }
 
     fn statement(&mut self, sql: &str) -> Result<(), Failure> {
@@ -235,16 +274,16 @@ impl Session {
         say_notices(self.connection.take_notices());
         if result.kind() == ResultKind::Rows {
             let schema = result.schema();
-            if self.mode == Mode::Box && is_plan(sql, &schema) {
+            if self.style.mode == Mode::Box && is_plan(sql, &schema) {
                 let batches = result.collect_batches()?;
                 progress.stop();
                 self.plan(&batches)?;
             } else {
-                let mut printer = output::printer(self.mode, schema, self.sink.width());
+                let mut printer = output::printer(&self.style, schema, self.sink.width());
                 for batch in result {
                     let batch = batch?;
                     // The box prints nothing before its last row, so the bar may stay until then.
-                    if self.mode != Mode::Box {
+                    if self.style.mode != Mode::Box {
                         progress.stop();
                     }
                     printer.batch(&batch, &mut self.sink)?;

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{NULL, Printer, texts};
+use super::{Printer, Style, texts};
 use crate::failure::Failure;
 
 /// Rows shown of a long result, half of them from its end.
@@ -31,6 +31,7 @@ pub(crate) struct BoxTable {
     tail: VecDeque<Vec<String>>,
     rows: usize,
     width: Option<usize>,
+    null: String,
     /// Whether counts follow the box; tables that are no query's result need none.
     counted: bool,
 }
@@ -43,7 +44,7 @@ struct BoxColumn {
 
 impl BoxTable {
     /// An empty table for a result of `schema`.
-    pub(crate) fn new(schema: SchemaRef, width: Option<usize>) -> Self {
+    pub(crate) fn new(schema: SchemaRef, style: &Style, width: Option<usize>) -> Self {
         let columns = schema.fields().iter().map(|field| BoxColumn {
             name: visible(field.name()),
             type_name: type_name(field),
@@ -55,6 +56,7 @@ impl BoxTable {
             tail: VecDeque::new(),
             rows: 0,
             width,
+            null: style.null.clone(),
             counted: true,
         }
     }
@@ -77,6 +79,7 @@ impl BoxTable {
             head: rows,
             tail: VecDeque::new(),
             width,
+            null: String::new(),
             counted: false,
         }
     }
@@ -204,11 +207,12 @@ impl Printer for BoxTable {
         let skip_to = rows.saturating_sub(SHOWN_ROWS / 2).max(room);
         for row in (0..room).chain(skip_to..rows) {
             let texts = texts(batch, row)?.into_iter();
-            self.push(
-                texts
-                    .map(|text| text.map_or_else(|| NULL.to_owned(), |text| visible(&text)))
-                    .collect(),
-            );
+            let texts = texts.map(|text| match text {
+                Some(text) => visible(&text),
+                None => self.null.clone(),
+            });
+            let texts = texts.collect();
+            self.push(texts);
         }
         self.rows += skip_to - room;
         Ok(())
@@ -320,7 +324,7 @@ fn placed(text: &str, width: usize, side: Side) -> String {
 }
 
 /// Control characters as escapes: a value must not move the cursor or break the box.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
     }

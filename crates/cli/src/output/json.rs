@@ -1,22 +1,28 @@
-//! One JSON array, an object a row.
+//! One JSON array, an object a row; or objects alone, a line each.
 
 use std::io::Write;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::Printer;
+use super::{Mode, Printer, Style};
 use crate::failure::Failure;
 use hushdb::{json_string, json_value};
 
 pub(super) struct Json {
     schema: SchemaRef,
+    /// Without the array around them.
+    lines: bool,
     rows: u64,
 }
 
 impl Json {
-    pub(super) fn new(schema: SchemaRef) -> Self {
-        Self { schema, rows: 0 }
+    pub(super) fn new(schema: SchemaRef, style: &Style) -> Self {
+        Self {
+            schema,
+            lines: style.mode == Mode::JsonLines,
+            rows: 0,
+        }
     }
 }
 
@@ -31,7 +37,12 @@ impl Printer for Json {
                     json_value(column.as_ref(), row)?
                 ));
             }
-            let lead = if self.rows == 0 { "[" } else { ",\n" };
+            let lead = match (self.lines, self.rows) {
+                (true, 0) => "",
+                (true, _) => "\n",
+                (false, 0) => "[",
+                (false, _) => ",\n",
+            };
             write!(out, "{lead}{{{}}}", members.join(","))?;
             self.rows += 1;
         }
@@ -39,7 +50,12 @@ impl Printer for Json {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
-        writeln!(out, "{}", if self.rows == 0 { "[]" } else { "]" })?;
-        Ok(())
+        let end = match (self.lines, self.rows) {
+            (true, 0) => "",
+            (true, _) => "\n",
+            (false, 0) => "[]\n",
+            (false, _) => "]\n",
+        };
+        Ok(write!(out, "{end}")?)
     }
 }

@@ -6,16 +6,17 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use unicode_width::UnicodeWidthStr;
 
-use super::{NULL, Printer, texts};
+use super::{Printer, Style, texts};
 use crate::failure::Failure;
 
 pub(super) struct Line {
     names: Vec<String>,
+    null: String,
     rows: u64,
 }
 
 impl Line {
-    pub(super) fn new(schema: SchemaRef) -> Self {
+    pub(super) fn new(schema: &SchemaRef, style: &Style) -> Self {
         let width = schema
             .fields()
             .iter()
@@ -29,6 +30,7 @@ impl Line {
         });
         Self {
             names: names.collect(),
+            null: style.null.clone(),
             rows: 0,
         }
     }
@@ -42,7 +44,7 @@ impl Printer for Line {
             }
             self.rows += 1;
             for (name, text) in self.names.iter().zip(texts(batch, row)?) {
-                writeln!(out, "{name} = {}", text.as_deref().unwrap_or(NULL))?;
+                writeln!(out, "{name} = {}", text.as_ref().unwrap_or(&self.null))?;
             }
         }
         Ok(())

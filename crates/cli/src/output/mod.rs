@@ -1,14 +1,16 @@
 //! Results as text: one printer per mode.
 //!
 //! Printers take batches as they come. All but two keep nothing: the box keeps the first and the last rows (what it
-//! shows), Markdown keeps everything because it must know its widths. Bytes go to the given writer only.
+//! shows), grids keep everything because they must know their widths. Bytes go to the given writer only.
 
 mod box_table;
-mod csv;
+mod grid;
+mod html;
+mod insert;
 mod json;
 mod line;
-mod markdown;
 mod mode;
+mod separated;
 mod sink;
 
 use std::io::Write;
@@ -17,13 +19,10 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 pub(crate) use box_table::BoxTable;
-pub(crate) use mode::Mode;
+pub(crate) use mode::{Mode, Style};
 pub(crate) use sink::Sink;
 
 use crate::failure::Failure;
-
-/// How NULL is shown by every mode but JSON, which has a word of its own for it.
-const NULL: &str = "NULL";
 
 /// One result on its way to a writer.
 pub(crate) trait Printer {
@@ -40,14 +39,34 @@ pub(crate) trait Printer {
     fn finish(&mut self, out: &mut dyn Write) -> Result<(), Failure>;
 }
 
-/// The printer of `mode` for a result of `schema`. `width` is the terminal's, in columns; `None` is without limit.
-pub(crate) fn printer(mode: Mode, schema: SchemaRef, width: Option<usize>) -> Box<dyn Printer> {
-    match mode {
-        Mode::Box => Box::new(BoxTable::new(schema, width)),
-        Mode::Csv => Box::new(csv::Csv::new(schema)),
-        Mode::Json => Box::new(json::Json::new(schema)),
-        Mode::Markdown => Box::new(markdown::Markdown::new(schema)),
-        Mode::Line => Box::new(line::Line::new(schema)),
+/// Prints nothing.
+struct Nothing;
+
+impl Printer for Nothing {
+    fn batch(&mut self, _batch: &RecordBatch, _out: &mut dyn Write) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _out: &mut dyn Write) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// The printer of a mode for a result of `schema`. `width` is the terminal's, in columns; `None` is without limit.
+pub(crate) fn printer(style: &Style, schema: SchemaRef, width: Option<usize>) -> Box<dyn Printer> {
+    match style.mode {
+        Mode::Box => Box::new(BoxTable::new(schema, style, width)),
+        Mode::Ascii | Mode::Csv | Mode::List | Mode::Quote | Mode::Tabs | Mode::Tcl => {
+            Box::new(separated::Separated::new(&schema, style))
+        }
+        Mode::Column | Mode::Latex | Mode::Markdown | Mode::Table => {
+            Box::new(grid::Grid::new(&schema, style))
+        }
+        Mode::Html => Box::new(html::Html::new(&schema, style)),
+        Mode::Insert => Box::new(insert::Insert::new(&schema, style)),
+        Mode::Json | Mode::JsonLines => Box::new(json::Json::new(schema, style)),
+        Mode::Line => Box::new(line::Line::new(&schema, style)),
+        Mode::Trash => Box::new(Nothing),
     }
 }
 

@@ -25,8 +25,12 @@ fn numbers(columns: usize, rows: i64) -> RecordBatch {
 }
 
 fn printed(mode: Mode, batches: &[RecordBatch], width: Option<usize>) -> String {
+    styled(&Style::new(mode), batches, width)
+}
+
+fn styled(style: &Style, batches: &[RecordBatch], width: Option<usize>) -> String {
     let mut out = Vec::new();
-    let mut printer = printer(mode, batches[0].schema(), width);
+    let mut printer = printer(style, batches[0].schema(), width);
     for batch in batches {
         printer.batch(batch, &mut out).expect("printed");
     }
@@ -172,4 +176,95 @@ fn line_mode_aligns_names() {
         printed(Mode::Line, &[small().slice(0, 2)], None),
         "    n = 1\n text = a|b\n\n    n = -22\n text = NULL\n"
     );
+}
+
+/// As DuckDB's shell prints them, but for texts of several lines in grids, and what LaTeX reads as its own.
+#[test]
+fn modes_of_other_shells() {
+    let small = [small()];
+    let expected = [
+        (Mode::List, "n|text\n1|a|b\n-22|NULL\nNULL|say \"hi\"\n\n"),
+        (
+            Mode::Tabs,
+            "n\ttext\n1\ta|b\n-22\tNULL\nNULL\tsay \"hi\"\n\n",
+        ),
+        (
+            Mode::Ascii,
+            "n\u{1f}text\u{1e}1\u{1f}a|b\u{1e}-22\u{1f}NULL\u{1e}NULL\u{1f}say \"hi\"\n\u{1e}",
+        ),
+        (
+            Mode::Tcl,
+            "\"n\" \"text\"\n\"1\" \"a|b\"\n\"-22\" \"NULL\"\n\"NULL\" \"say \\\"hi\\\"\\n\"\n",
+        ),
+        (
+            Mode::Quote,
+            "'n','text'\n1,'a|b'\n-22,NULL\nNULL,'say \"hi\"\n'\n",
+        ),
+        (
+            Mode::Insert,
+            "INSERT INTO \"table\"(n,text) VALUES(1,'a|b');\nINSERT INTO \"table\"(n,text) VALUES(-22,NULL);\n\
+             INSERT INTO \"table\"(n,text) VALUES(NULL,'say \"hi\"\n');\n",
+        ),
+        (
+            Mode::JsonLines,
+            "{\"n\":1,\"text\":\"a|b\"}\n{\"n\":-22,\"text\":null}\n{\"n\":null,\"text\":\"say \\\"hi\\\"\\n\"}\n",
+        ),
+        (
+            Mode::Html,
+            "<tr><th>n</th>\n<th>text</th>\n</tr>\n<tr><td>1</td>\n<td>a|b</td>\n</tr>\n\
+             <tr><td>-22</td>\n<td>NULL</td>\n</tr>\n<tr><td>NULL</td>\n<td>say &quot;hi&quot;\n</td>\n</tr>\n",
+        ),
+        (
+            Mode::Column,
+            "n     text      \n----  ----------\n1     a|b       \n-22   NULL      \nNULL  say \"hi\"\\n\n",
+        ),
+        (
+            Mode::Table,
+            "+------+------------+\n|  n   |    text    |\n+------+------------+\n| 1    | a|b        |\n\
+             | -22  | NULL       |\n| NULL | say \"hi\"\\n |\n+------+------------+\n",
+        ),
+        (
+            Mode::Latex,
+            "\\begin{tabular}{|rl|}\n\\hline\n n   &   text    \\\\\n\\hline\n1    & a|b       \\\\\n\
+             -22  & NULL      \\\\\nNULL & say \"hi\"  \\\\\n\\hline\n\\end{tabular}\n",
+        ),
+        (Mode::Trash, ""),
+    ];
+    for (mode, text) in expected {
+        assert_eq!(printed(mode, &small, None), text, "{mode}");
+    }
+    assert_eq!(printed(Mode::JsonLines, &[numbers(1, 0)], None), "");
+    assert_eq!(printed(Mode::List, &[numbers(1, 0)], None), "column_0\n");
+}
+
+#[test]
+fn names_null_and_separators_as_said() {
+    let mut style = Style::new(Mode::Csv);
+    style.headers = false;
+    style.null = "-".to_owned();
+    style.between = Some(";".to_owned());
+    style.end = Some("\r\n".to_owned());
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("-"), Some("a;b")]));
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN, 2.5]));
+    let batch = RecordBatch::try_from_iter([("t", texts), ("f", numbers)]).expect("a batch");
+    let batch = [batch];
+    assert_eq!(
+        styled(&style, &batch, None),
+        "-;1.0\r\n\"-\";nan\r\n\"a;b\";2.5\r\n"
+    );
+    let with = |mode| Style {
+        mode,
+        between: None,
+        end: None,
+        ..style.clone()
+    };
+    assert_eq!(
+        styled(&with(Mode::Quote), &batch, None),
+        "NULL,1.0\n'-','nan'\n'a;b',2.5\n"
+    );
+    assert_eq!(
+        styled(&with(Mode::Column), &batch, None),
+        "-    1.0\n-    nan\na;b  2.5\n"
+    );
+    assert!(styled(&with(Mode::Box), &batch, None).contains("│ -       │    1.0 │"));
 }
