@@ -1,4 +1,4 @@
-//! What values of lists, arrays, structs and maps are made of, whatever array they come in: a slice of a larger one, or one with values
+//! What values of lists, arrays, structs, unions and maps are made of, whatever array they come in: a slice of a larger one, or one with values
 //! behind NULLs.
 
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, ListArray, MapArray, StructArray, UInt32Array, UInt64Array,
 };
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
-use crate::column_type::ArrayType;
+use crate::column_type::{ArrayType, ColumnType, UnionType};
 
 /// How many values each row of a list has, NULL where the list is, and the values of all rows, no others.
 ///
@@ -108,14 +108,38 @@ pub(crate) fn map_of_entries(ty: &DataType, list: ListArray) -> Result<MapArray,
 /// The fields of a struct, NULL where it is.
 ///
 /// # Errors
-/// If Arrow cannot set NULLs.
+/// If Arrow cannot set NULLs, or a UNION is not the member that its tag names.
 pub(crate) fn struct_parts(array: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
+    if !UnionType::is_sound(array) {
+        return Err(not_united());
+    }
     let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Ok(array.columns().to_vec());
     };
     let gone = BooleanArray::new(!nulls.inner(), None);
     let columns = array.columns().iter();
     columns.map(|column| nullif(column, &gone)).collect()
+}
+
+/// The struct, or the UNION, of these columns.
+///
+/// # Errors
+/// If a UNION is not the member that its tag names, or the columns are others' than the fields'.
+pub(crate) fn struct_of(
+    fields: &[(String, ColumnType)],
+    columns: Vec<ArrayRef>,
+    nulls: Option<NullBuffer>,
+) -> Result<StructArray, ArrowError> {
+    let array = StructArray::try_new(ColumnType::struct_fields(fields), columns, nulls)?;
+    match UnionType::is_sound(&array) {
+        true => Ok(array),
+        false => Err(not_united()),
+    }
+}
+
+/// What is wrong with a UNION whose tag and members do not match.
+fn not_united() -> ArrowError {
+    ArrowError::InvalidArgumentError("a union is not the member that its tag names".into())
 }
 
 /// Bytes that each row takes before compression; a value within another counts as one at least.
@@ -206,7 +230,7 @@ mod tests {
     use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
     use arrow_array::types::Int32Type;
     use arrow_array::{Int32Array, StringViewArray};
-    use arrow_buffer::{BooleanBuffer, NullBuffer};
+    use arrow_buffer::BooleanBuffer;
     use arrow_schema::Field;
 
     use super::*;

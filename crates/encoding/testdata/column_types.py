@@ -54,6 +54,10 @@ def sized(item, length):
     return tag(27) + u32(length) + item
 
 
+def united(members):
+    return tag(28) + u32(len(members)) + b"".join(text(name) + ty for name, ty in members)
+
+
 MOOD = ["sad", "ok", "häppy"]
 TYPES["hugeint-list"] = listed(TYPES["hugeint"])
 TYPES["list-of-lists"] = listed(listed(TYPES["uhugeint"]))
@@ -64,6 +68,9 @@ TYPES["map-of-maps"] = mapped(TYPES["varchar"], mapped(TYPES["date"], listed(TYP
 
 TYPES["array"] = sized(TYPES["hugeint"], 2)
 TYPES["array-of-lists"] = sized(listed(sized(TYPES["varchar"], 100_000)), 1)
+
+TYPES["union"] = united([("h", TYPES["hugeint"]), ("ü", TYPES["uhugeint"])])
+TYPES["union-of-unions"] = united([("u", listed(united([("a", TYPES["tinyint"])])))])
 
 
 def validity(rows):
@@ -104,6 +111,13 @@ def moods(rows):
     return validity(rows) + validity(codes) + bytes(code or 0 for code in codes)
 
 
+def huge_unions(rows):
+    """As structs of a tag of one byte and all members, of which one at most is not NULL."""
+    tags = [row and row[0] for row in rows]
+    members = [[row[1] if row and row[0] == tag else None for row in rows] for tag in (0, 1)]
+    return validity(rows) + validity(tags) + bytes(tag or 0 for tag in tags) + huge(members[0], True) + huge(members[1], False)
+
+
 LEAST, MOST = -(2**127), 2**127 - 1
 VALUES = {
     "hugeint": (9, huge([0, 1, -1, None, LEAST, MOST, 2**64, -(2**64), None], True)),
@@ -112,6 +126,7 @@ VALUES = {
     "struct": (3, huge_structs([(LEAST, 2**128 - 1), None, (None, 0)])),
     "enum": (4, moods(["häppy", None, "sad", "ok"])),
     "array": (3, huge_lists([[LEAST, None], None, [0, MOST]])),
+    "union": (4, huge_unions([(1, 2**128 - 1), None, (0, LEAST), (0, None)])),
     "map": (4, huge_maps([[(LEAST, 2**128 - 1), (0, None)], None, [], [(MOST, 0)]])),
 }
 

@@ -8,13 +8,13 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
 use hushdb_encoding::{
-    ArrayType, Collation, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values,
+    ArrayType, Collation, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, UnionType, plain_values,
 };
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 27;
+const LAST_TAG: u8 = 28;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -26,6 +26,10 @@ fn named(name: &str) -> ColumnType {
     use ColumnType as C;
     let list = |item| C::List(Box::new(item));
     let decimal = |precision, scale| C::Decimal { precision, scale };
+    let union = |members: Vec<(&str, C)>| {
+        let members = members.into_iter().map(|(name, ty)| (name.into(), ty));
+        C::Union(UnionType::new(members.collect()).unwrap())
+    };
     let array = |item, length| C::Array(ArrayType::new(item, length).unwrap());
     match name {
         "boolean" => C::Boolean,
@@ -68,6 +72,8 @@ fn named(name: &str) -> ColumnType {
             C::Map(MapType::new(C::Date, list(C::Int8))),
         )),
         "array" => array(C::HugeInt, 2),
+        "union" => union(vec![("h", C::HugeInt), ("ü", C::UHugeInt)]),
+        "union-of-unions" => union(vec![("u", list(union(vec![("a", C::Int8)])))]),
         "array-of-lists" => array(list(array(C::Varchar, 100_000)), 1),
         "enum" => {
             C::Enum(EnumType::new(["sad", "ok", "häppy"].map(String::from).to_vec()).unwrap())
@@ -108,6 +114,17 @@ fn arrays(values: ArrayRef) -> ArrayRef {
     let there = NullBuffer::from(vec![true, false, true]);
     let offsets = OffsetBuffer::from_lengths([2, 0, 2]);
     Arc::new(ListArray::new(field, offsets, values, Some(there)))
+}
+
+/// Unions of these members, of which the second is NULL.
+fn unions(first: ArrayRef, second: ArrayRef) -> ArrayRef {
+    let DataType::Struct(fields) = named("union").arrow() else {
+        panic!("a UNION is a struct of its tag and its members");
+    };
+    let tags = UInt8Array::from(vec![Some(1), None, Some(0), Some(0)]);
+    let there = NullBuffer::from(vec![true, false, true, true]);
+    let parts = vec![Arc::new(tags), first, second];
+    Arc::new(StructArray::new(fields, parts, Some(there)))
 }
 
 /// The rows whose bytes the program has made.
@@ -161,6 +178,10 @@ fn rows_of(name: &str) -> ArrayRef {
             ],
             Some(NullBuffer::from(vec![true, false, true])),
         )),
+        "union" => unions(
+            huge(&HUGEINT, &[None, None, Some(LEAST), None]),
+            huge(&UHUGEINT, &[Some(UNSIGNED_MOST), None, None, None]),
+        ),
         "enum" => {
             let DataType::Struct(fields) = named(name).arrow() else {
                 panic!("an ENUM is a struct of its code");
@@ -259,7 +280,7 @@ fn values_have_their_known_bytes() {
         }
         cases += 1;
     }
-    assert_eq!(cases, 7);
+    assert_eq!(cases, 8);
 }
 
 #[test]

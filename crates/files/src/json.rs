@@ -33,7 +33,7 @@ use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::type_names::{arrow_field, called_json, is_called_json};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType, check_interrupt};
+use hushdb_storage::{Column, ColumnType, Values, check_interrupt};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -139,11 +139,25 @@ pub(crate) fn source_for(
 
 /// Columns as they are read.
 fn schema_for<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> SchemaRef {
-    let fields = columns.map(|(name, ty)| match ty {
-        ColumnType::Json => arrow_field(name, ty, true),
-        ty => Field::new(name, read_as(ty), true),
-    });
+    let fields = columns.map(
+        |(name, ty)| match *ty == ColumnType::Json || has_union(ty) {
+            true => arrow_field(name, &ColumnType::Json, true),
+            false => Field::new(name, read_as(ty), true),
+        },
+    );
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Whether there are unions in values: such columns are read as JSON, which a CAST makes values of.
+fn has_union(ty: &ColumnType) -> bool {
+    if matches!(ty, ColumnType::Union(_)) {
+        return true;
+    }
+    match ty.properties().values {
+        Values::List(item) | Values::Map(item) => has_union(item),
+        Values::Struct(fields) => fields.iter().any(|(_, ty)| has_union(ty)),
+        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => false,
+    }
 }
 
 /// Where records of such columns have values that are kept as JSON.
@@ -152,8 +166,11 @@ fn places_in<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> Js
 }
 
 fn json_places(ty: &ColumnType) -> JsonPlaces {
+    if has_union(ty) {
+        return JsonPlaces::Here;
+    }
     match ty {
-        ColumnType::Json => JsonPlaces::Here,
+        ColumnType::Json | ColumnType::Union(_) => JsonPlaces::Here,
         ColumnType::List(item) => JsonPlaces::items(json_places(item)),
         ColumnType::Array(array) => JsonPlaces::items(json_places(array.item())),
         ColumnType::Struct(fields) => {
@@ -197,7 +214,8 @@ fn read_as(ty: &ColumnType) -> DataType {
         | ColumnType::Interval
         | ColumnType::Enum(_)
         | ColumnType::HugeInt
-        | ColumnType::UHugeInt => DataType::Utf8View,
+        | ColumnType::UHugeInt
+        | ColumnType::Union(_) => DataType::Utf8View,
         ColumnType::List(item) => {
             DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
         }

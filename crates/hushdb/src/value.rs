@@ -12,10 +12,10 @@ use datafusion::arrow::datatypes::{
     IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::sql::sqlparser::ast;
-use hushdb_query::functions::{format_blob, one_type, value_text};
+use hushdb_query::functions::{format_blob, member_at, one_type, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
-use hushdb_storage::{ArrayType, ColumnType, HUGEINT, UHUGEINT};
+use hushdb_storage::{ArrayType, ColumnType, HUGEINT, UHUGEINT, UnionType};
 
 /// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,8 @@ pub enum Value {
     Array(Vec<Self>),
     /// A STRUCT: the names of its fields, and their values.
     Struct(Vec<(String, Self)>),
+    /// A UNION: the name of the member that it is, and its value.
+    Union(String, Box<Self>),
     /// A MAP: its keys, of one type, and their values.
     Map(Vec<(Self, Self)>),
 }
@@ -122,6 +124,10 @@ impl Value {
                 });
                 ast::Expr::Dictionary(fields.collect::<Result<_>>()?)
             }
+            Self::Union(name, value) => {
+                let name = text(name.clone());
+                sql::quoted_call(sql::UNION_VALUE, vec![name, value.to_expr()?])
+            }
             Self::Map(entries) => {
                 let entries = entries.iter().map(Self::to_entry);
                 ast::Expr::Map(ast::Map {
@@ -173,6 +179,15 @@ impl Value {
             }
             DataType::Struct(_) if is_enum(column.data_type()) => {
                 Self::Text(value_text(column, row)?.unwrap_or_default())
+            }
+            of if let Some(members) = UnionType::members_of(of) => {
+                match member_at(members, column.as_struct(), row) {
+                    Some((member, values)) => {
+                        let value = Self::of(values, row)?;
+                        Self::Union(member.name().clone(), Box::new(value))
+                    }
+                    None => Self::Null,
+                }
             }
             DataType::Struct(fields) => {
                 let columns = fields.iter().zip(column.as_struct().columns());

@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 /// A call of a function whose name may be no word.
-pub(super) fn quoted_call(name: &str, args: Vec<Expr>) -> Expr {
+pub fn quoted_call(name: &str, args: Vec<Expr>) -> Expr {
     let mut call = call(name, args);
     if let Expr::Function(function) = &mut call {
         function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);

@@ -87,7 +87,7 @@ mod wildcards;
 mod window_defaults;
 mod window_order;
 
-pub use calls::call;
+pub use calls::{call, quoted_call};
 pub use chains::unchain;
 pub use collations::{COLLATE, collation};
 pub use column_names::unique;
@@ -115,7 +115,7 @@ pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, names_current_query,
     planned_names, position_of, quote, quoted, same_parts,
 };
-pub use nested_calls::{STRUCT_UPDATE, unnest_table};
+pub use nested_calls::{STRUCT_UPDATE, UNION_VALUE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE, UNPACKED};
 pub use own_macros::TABLE_MACROS;
 pub use parameters::{number_parameters, substitute_parameters};

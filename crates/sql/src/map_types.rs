@@ -39,6 +39,7 @@ pub(crate) fn plain_map_types(tokens: &mut Vec<TokenWithSpan>, is_type: bool) {
                         list.replace(n - 1, [word("STRUCT")]);
                         Bracket::Struct
                     }
+                    Some(K::UNION) if !list.is_query(n + 1) => Bracket::Struct,
                     _ => Bracket::Other,
                 };
                 open.push(bracket);
@@ -76,6 +77,15 @@ fn is_of_type(
 }
 
 impl TokenList<'_> {
+    /// Whether what stands here is a query, and not the first member of a UNION.
+    fn is_query(&self, n: usize) -> bool {
+        let begins = [K::SELECT, K::WITH, K::VALUES, K::FROM, K::TABLE];
+        let is_bracket = self
+            .token(n)
+            .is_some_and(|token| token.token == Token::LParen);
+        is_bracket || begins.iter().any(|word| self.is(n, *word))
+    }
+
     /// Whether the `AS` before a token is that of `CREATE TYPE name AS`.
     fn is_before_of_type(&self, n: usize) -> bool {
         (1..n.min(8)).any(|at| self.is(at, K::TYPE))
@@ -175,6 +185,10 @@ mod tests {
         ] {
             assert_eq!(plain(text, false), expected);
         }
+        assert_eq!(
+            plain("SELECT x::UNION(a INT, m MAP(INT, INT))", false),
+            "SELECT x::UNION(a INT, m MAP<INT, INT>)"
+        );
         assert_eq!(plain("MAP(INT, INT[])", true), "MAP<INT, INT[]>");
         for (text, expected) in [
             (
@@ -203,6 +217,7 @@ mod tests {
             "CREATE MACRO map(a, b) AS map(a, b)",
             "INSERT INTO map(a) SELECT map(a, b)",
             "SELECT list_transform(l, x -> map([x], [x]))",
+            "SELECT a UNION (SELECT b, map(a, b)) UNION ((SELECT x map) UNION (FROM map(a)))",
             "WITH map(a) AS (SELECT 1) FROM map",
             "map(a, b)",
         ] {

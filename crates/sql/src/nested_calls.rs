@@ -67,13 +67,15 @@ const AGGREGATES: [(&str, &str); 38] = [
 ];
 
 /// Functions that are read here.
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 16] = [
     "list",
     "unnest",
     "struct_pack",
     "struct_extract",
     "struct_insert",
     "struct_update",
+    "union_value",
+    "union_extract",
     "row",
     "list_value",
     "list_pack",
@@ -84,6 +86,8 @@ pub(super) const NAMES: [&str; 14] = [
     "aggregate",
 ];
 
+/// A value of a UNION of one member: its name, and its value.
+pub const UNION_VALUE: &str = "$union_value";
 /// A struct with other values, or more of them.
 pub const STRUCT_UPDATE: &str = "$struct_update";
 
@@ -122,6 +126,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             refuse_names_twice(named.iter().map(|(name, _)| name.as_str()))?;
             Ok(Some(fields(named)))
         }
+        "union_value" => union_value(&list.args).map(Some),
         "struct_insert" | "struct_update" => with_fields(called, &list.args),
         "row" => {
             let Some(values) = all_unnamed(&list.args) else {
@@ -130,24 +135,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             let named = (1..).map(row_field).zip(values).collect();
             Ok(Some(fields(named)))
         }
-        // A field of a struct, which a list has not.
-        "struct_extract" | "array_extract" => {
-            let args = all_unnamed(&list.args).and_then(|args| args.try_into().ok());
-            let Some([of, key]): Option<[Expr; 2]> = args else {
-                return Ok(None);
-            };
-            let constant = match &key {
-                Expr::Value(value) => Some(&value.value),
-                _ => None,
-            };
-            match (called, constant) {
-                ("struct_extract", Some(Value::Null)) => Ok(Some(Expr::value(Value::Null))),
-                ("struct_extract", _) | (_, Some(Value::SingleQuotedString(_))) => {
-                    template("get_field($1, $2)", &[of, key]).map(Some)
-                }
-                _ => Ok(None),
-            }
-        }
+        "struct_extract" | "union_extract" | "array_extract" => extracted(called, &list.args),
         "list_value" | "list_pack" => {
             Ok(all_unnamed(&list.args).map(|values| call("make_array", values)))
         }
@@ -155,6 +143,43 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             aggregate_of_list(all_unnamed(&list.args).as_deref())
         }
         _ => Ok(None),
+    }
+}
+
+/// A field of a struct or a union, which a list has not.
+fn extracted(called: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let args = all_unnamed(args).and_then(|args| args.try_into().ok());
+    let Some([of, key]): Option<[Expr; 2]> = args else {
+        return Ok(None);
+    };
+    let constant = match &key {
+        Expr::Value(value) => Some(&value.value),
+        _ => None,
+    };
+    match (called, constant) {
+        ("struct_extract" | "union_extract", Some(Value::Null)) => {
+            Ok(Some(Expr::value(Value::Null)))
+        }
+        ("union_extract", _) => template("($1)[$2]", &[of, key]).map(Some),
+        ("struct_extract", _) | (_, Some(Value::SingleQuotedString(_))) => {
+            template("get_field($1, $2)", &[of, key]).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `union_value(name := value)`.
+fn union_value(args: &[FunctionArg]) -> Result<Expr> {
+    match args {
+        [FunctionArg::Unnamed(_)] => Err(Error::binder(
+            "Need named argument for union tag, e.g. UNION_VALUE(a := b)",
+        )),
+        [member] => {
+            let (name, value) = packed(member)?;
+            let name = Expr::value(Value::SingleQuotedString(name));
+            Ok(quoted_call(UNION_VALUE, vec![name, value]))
+        }
+        _ => Err(Error::binder("union_value takes exactly one argument")),
     }
 }
 

@@ -9,14 +9,14 @@ use super::postgres_types::{NUMERIC_SCALE, STORED_NUMERIC};
 use super::reading::parse_data_type;
 use super::{folded, quote};
 use crate::error::{Error, Result};
-use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
 use hushdb_storage::{
     ArrayType, Collation, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
-    MapType, UHUGEINT, Values,
+    MapType, UHUGEINT, UnionType, Values,
 };
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
-    TimezoneInfo,
+    TimezoneInfo, UnionField,
 };
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -97,6 +97,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         }
         S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
         S::Map(key, value) => sound(C::Map(MapType::new(column_type(key)?, column_type(value)?)))?,
+        S::Union(members) => C::Union(union_of(members)?),
         S::Enum(members, None) => C::Enum(listed(members)?),
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
         S::HugeInt => C::HugeInt,
@@ -136,6 +137,29 @@ pub fn enum_of(values: Vec<String>) -> Result<EnumType> {
     })
 }
 
+fn union_of(members: &[UnionField]) -> Result<UnionType> {
+    let mut names = HashSet::new();
+    let mut named = Vec::with_capacity(members.len());
+    for member in members {
+        let name = member.field_name.value.clone();
+        if !names.insert(folded(&name)) {
+            return Err(Error::binder(format!(
+                "Duplicate UNION type member name \"{name}\""
+            )));
+        }
+        named.push((name, column_type(&member.field_type)?));
+    }
+    sound_union(named)
+}
+
+fn sound_union(members: Vec<(String, ColumnType)>) -> Result<UnionType> {
+    let union = UnionType::new(members).ok_or_else(|| {
+        let most = UnionType::MAX_MEMBERS;
+        Error::binder(format!("UNION types can have at most {most} members"))
+    })?;
+    sound(ColumnType::Union(union.clone())).map(|_| union)
+}
+
 /// The type of so many values of a type.
 fn array_of(item: ColumnType, length: u64) -> Result<ArrayType> {
     let known = u32::try_from(length).unwrap_or(u32::MAX);
@@ -151,6 +175,12 @@ fn array_of(item: ColumnType, length: u64) -> Result<ArrayType> {
 /// Whether an Arrow type stands for an ENUM.
 pub fn is_enum(of: &DataType) -> bool {
     enum_type(of).is_some()
+}
+
+/// Whether an Arrow type is that of STRUCTs, and stands for no other.
+pub fn is_struct(of: &DataType) -> bool {
+    let is_other = || is_enum(of) || UnionType::members_of(of).is_some();
+    matches!(of, DataType::Struct(_)) && !is_other()
 }
 
 /// The ENUM that an Arrow type stands for, if it does.
@@ -236,7 +266,7 @@ pub fn is_row(fields: &Fields) -> bool {
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to HUGEINT, UTINYINT to UHUGEINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, JSON, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), arrays (INTEGER[3]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
+         DECIMAL(p,s), VARCHAR, JSON, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), arrays (INTEGER[3]), STRUCTs (STRUCT(a INTEGER)), MAPs (MAP(VARCHAR, INTEGER)) and UNIONs (UNION(a INTEGER, b VARCHAR)) of them"
     ))
 }
 
@@ -368,11 +398,15 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
                 "A table cannot be created from an unnamed struct",
             ));
         }
-        DataType::Struct(fields) => {
+        of @ DataType::Struct(fields) => {
             if let Some(found) = enum_type(field.data_type()) {
                 return Ok(C::Enum(found));
             }
             let field = |f: &Arc<Field>| Ok((f.name().clone(), plain_type(f)?));
+            if let Some(members) = UnionType::members_of(of) {
+                let members = members.iter().map(field).collect::<Result<_>>()?;
+                return Ok(C::Union(sound_union(members)?));
+            }
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
         DataType::Map(entries, _) => match entries.data_type() {
@@ -500,10 +534,15 @@ pub fn type_name(data_type: &DataType) -> String {
             if let Some(found) = enum_type(data_type) {
                 return found.name();
             }
+            let named = |f: &FieldRef| format!("{} {}", quote(f.name()), display_type(f));
+            if let Some(members) = UnionType::members_of(data_type) {
+                let members = members.iter().map(named).collect::<Vec<_>>();
+                return format!("UNION({})", members.join(", "));
+            }
             let unnamed = is_row(fields);
             let inner = fields.iter().map(|f| match unnamed {
                 true => display_type(f),
-                false => format!("{} {}", quote(f.name()), display_type(f)),
+                false => named(f),
             });
             format!("STRUCT({})", inner.collect::<Vec<_>>().join(", "))
         }
@@ -603,6 +642,8 @@ mod tests {
             "ENUM('a')[]",
             "MAP(VARCHAR, MAP(DATE, DECIMAL(5,2)[]))",
             "JSON",
+            "UNION(num INTEGER, \"s t\" VARCHAR[])",
+            "UNION(u UNION(a DATE), m MAP(VARCHAR, UNION(a DATE, b TIME)))[2]",
         ] {
             assert_eq!(column_type_name(&parse(name).unwrap()), name);
         }
@@ -618,6 +659,8 @@ mod tests {
             "INTEGER[100001]",
             "INTEGER[99999999999]",
             "STRUCT(a INTEGER, A INTEGER)",
+            "UNION(a INTEGER, A INTEGER)",
+            "UNION(a JSON)",
             "BIT",
             "DECIMAL(39,2)",
             "DECIMAL(4,5)",

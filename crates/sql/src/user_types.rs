@@ -43,6 +43,9 @@ pub fn expand_type(ty: &mut DataType, find: &FindType<'_>) -> Result<()> {
         DataType::Struct(fields, _) => fields
             .iter_mut()
             .try_for_each(|field| expand_type(&mut field.field_type, find)),
+        DataType::Union(members) => members
+            .iter_mut()
+            .try_for_each(|member| expand_type(&mut member.field_type, find)),
         DataType::Map(key, value) => {
             expand_type(key, find)?;
             expand_type(value, find)

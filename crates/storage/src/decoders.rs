@@ -8,7 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_encoding::{ArrayType, ColumnType, MapType, OpenSegment, SegmentHeader, VortexCodec};
+use hushdb_encoding::{
+    ArrayType, ColumnType, MapType, OpenSegment, SegmentHeader, UnionType, VortexCodec,
+};
 use hushdb_keys::{HEADER_LEN, KeyRing, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
@@ -205,7 +207,7 @@ fn sample() -> Option<&'static CatalogVersion> {
 fn make_sample() -> Result<CatalogVersion> {
     let store = Store::open_in_memory(&StoreOptions::default())?;
     let mut txn = store.begin()?;
-    for (name, types) in ["a", "b", "c", "d", "e", "f"]
+    for (name, types) in ["a", "b", "c", "d", "e", "f", "g"]
         .into_iter()
         .zip(sample_types())
     {
@@ -224,12 +226,20 @@ fn make_sample() -> Result<CatalogVersion> {
 }
 
 /// Of each table of the sample the types of its columns.
-fn sample_types() -> [[ColumnType; 3]; 6] {
+fn sample_types() -> [[ColumnType; 3]; 7] {
     let (precision, scale) = (20, 2);
     let array = |item: &ColumnType, length| {
         let of = ArrayType::new(item.clone(), length);
         of.map_or(item.clone(), ColumnType::Array)
     };
+    let union = |members: &[(&str, ColumnType)]| {
+        let named = members
+            .iter()
+            .map(|(name, ty)| ((*name).to_owned(), ty.clone()));
+        let of = UnionType::new(named.collect());
+        of.map_or(ColumnType::Boolean, ColumnType::Union)
+    };
+    let number_or_text = union(&[("num", ColumnType::Int32), ("str", ColumnType::Varchar)]);
     let map = |key, value| ColumnType::Map(MapType::new(key, value));
     let point = ColumnType::Struct(vec![
         ("x".into(), ColumnType::Double),
@@ -265,6 +275,11 @@ fn sample_types() -> [[ColumnType; 3]; 6] {
             array(&point, 1),
             array(&array(&ColumnType::Varchar, 2), 2),
         ],
+        [
+            number_or_text.clone(),
+            union(&[("u", union(&[("a", ColumnType::Boolean)]))]),
+            ColumnType::List(Box::new(number_or_text)),
+        ],
     ]
 }
 
@@ -295,8 +310,20 @@ mod tests {
             include_bytes!("../../../fuzz/corpus/change/change-array-values-absurd"),
             include_bytes!("../../../fuzz/corpus/change/change-array-of-nothing"),
         ];
+        let of_unions: &[u8] = include_bytes!("../../../fuzz/corpus/change/sound-union");
+        assert!(is_applied(of_unions));
+        let hostile_unions: [&[u8]; 6] = [
+            include_bytes!("../../../fuzz/corpus/change/change-union-of-a-tag-without-a-member"),
+            include_bytes!("../../../fuzz/corpus/change/change-union-of-another-member"),
+            include_bytes!("../../../fuzz/corpus/change/change-union-of-two-members"),
+            include_bytes!("../../../fuzz/corpus/change/change-union-without-a-tag"),
+            include_bytes!("../../../fuzz/corpus/change/change-union-members-absurd"),
+            include_bytes!("../../../fuzz/corpus/change/change-union-of-nothing"),
+        ];
         let hostile = hostile.map(|bytes| (bytes, sound)).into_iter();
-        let all = hostile.chain(hostile_arrays.map(|bytes| (bytes, of_arrays)));
+        let all = hostile
+            .chain(hostile_arrays.map(|bytes| (bytes, of_arrays)))
+            .chain(hostile_unions.map(|bytes| (bytes, of_unions)));
         for (bytes, sound) in all {
             assert_eq!(bytes.len(), sound.len());
             assert!(!is_applied(bytes));

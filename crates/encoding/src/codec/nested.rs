@@ -5,6 +5,7 @@
 //! ARRAY     as a LIST; each row that is there has as many values as the type says
 //! MAP       a list of structs of a key and a value
 //! STRUCT    whether each row is there, BOOLEAN; then each field, as its type says, NULL where the row is
+//! UNION     a struct of its tag and its members, of which those are NULL that the tag does not name
 //! others    their parts, of which the first may have NULLs
 //! ```
 //! What must hold: a part without rows has no bytes; what is decoded has as many values as the lengths before it say.
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, new_empty_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, new_empty_array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use bytes::Bytes;
 use vortex_session::registry::ReadContext;
@@ -25,7 +26,7 @@ use super::parts::{part_types, split};
 use super::vortex_codec::VortexCodec;
 use crate::column_type::{ColumnType, Values};
 use crate::nested_values::{
-    is_sized, list_of_type, list_parts, map_entries, map_of_entries, struct_parts,
+    is_sized, list_of_type, list_parts, map_entries, map_of_entries, struct_of, struct_parts,
 };
 
 /// The most values that all parts of a nested segment have together. A row group ends before, unless one row has as many.
@@ -68,7 +69,7 @@ fn flatten_into(
                 None => BooleanBuffer::new_set(array.len()),
             };
             parts.push((Arc::new(BooleanArray::new(there, None)), false));
-            let columns = struct_parts(array.as_struct()).map_err(|_| CodecError::TooLarge)?;
+            let columns = struct_parts(array.as_struct()).map_err(|_| CodecError::WrongType)?;
             for ((_, ty), column) in fields.iter().zip(&columns) {
                 flatten_into(ty, column, parts)?;
             }
@@ -181,8 +182,7 @@ impl VortexCodec {
                 let columns = fields.iter();
                 let columns = columns.map(|(_, ty)| self.decode_next(ty, rows, mask, parts));
                 let columns = columns.collect::<Result<Vec<_>, _>>()?;
-                let fields = ColumnType::struct_fields(fields);
-                let array = StructArray::try_new(fields, columns, nulls).map_err(malformed)?;
+                let array = struct_of(fields, columns, nulls).map_err(malformed)?;
                 Ok(Arc::new(array))
             }
             Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {
@@ -243,13 +243,14 @@ impl VortexCodec {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Int32Array, UInt32Array};
+    use arrow_array::{Int32Array, StructArray, UInt8Array, UInt32Array};
     use arrow_select::filter::filter;
     use proptest::prelude::*;
 
     use super::super::plain_values;
     use super::super::random_values::Random;
     use super::*;
+    use crate::column_type::UnionType;
     use crate::wire::{Reader, Writer};
 
     fn encoded(ty: &ColumnType, array: &ArrayRef) -> Bytes {
@@ -380,6 +381,53 @@ mod tests {
             let bytes = out.into_bytes();
             let read = plain_values::read(&ty, 3, &mut Reader::new(&bytes));
             assert_eq!(read.is_ok(), is_sound);
+        }
+    }
+
+    #[test]
+    fn a_union_that_is_not_the_member_of_its_tag_is_refused() {
+        let member = |name: &str, ty| (name.to_owned(), ty);
+        let members = [
+            member("a", ColumnType::Int32),
+            member("b", ColumnType::Boolean),
+        ];
+        let union = UnionType::new(members.to_vec()).unwrap();
+        let ty = ColumnType::Union(union.clone());
+        let codec = VortexCodec::new();
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3), None]));
+        let flags: ArrayRef = Arc::new(BooleanArray::from(vec![None, Some(true), None, None]));
+        let there: ArrayRef = Arc::new(BooleanArray::from(vec![true; 4]));
+        for (last, is_sound) in [
+            ([Some(0), Some(0)], true),
+            ([Some(0), Some(1)], true),
+            ([Some(1), Some(0)], false),
+            ([Some(0), Some(2)], false),
+            ([Some(0), Some(255)], false),
+            ([Some(0), None], false),
+        ] {
+            let tags = [&[Some(0), Some(1)][..], &last].concat();
+            let tags: ArrayRef = Arc::new(UInt8Array::from(tags));
+            let columns = vec![tags, Arc::clone(&numbers), Arc::clone(&flags)];
+            let mut parts = vec![(Arc::clone(&there), false)];
+            parts.extend(columns.iter().map(|column| (Arc::clone(column), true)));
+            let segment = codec.try_encode(&ty, &parts, 4, false, true).unwrap();
+            let decoded = codec.decode(&ty, 4, &Bytes::from(segment.to_vec()), None);
+            assert_eq!(decoded.is_ok(), is_sound, "{last:?}");
+            let mut out = Writer::default();
+            out.u8(0);
+            for (column, (_, ty)) in columns.iter().zip(union.parts()) {
+                plain_values::write(column.as_ref(), ty, &mut out).unwrap();
+            }
+            let bytes = out.into_bytes();
+            let read = plain_values::read(&ty, 4, &mut Reader::new(&bytes));
+            assert_eq!(read.is_ok(), is_sound, "{last:?}");
+            // Whoever writes one is refused, too.
+            let fields = ColumnType::struct_fields(union.parts());
+            let array = StructArray::new(fields, columns, None);
+            let written = plain_values::write(&array, &ty, &mut Writer::default());
+            assert_eq!(written.is_ok(), is_sound);
+            let encoded = codec.encode(&ty, &(Arc::new(array) as ArrayRef));
+            assert_eq!(encoded.is_ok(), is_sound);
         }
     }
 

@@ -7,24 +7,24 @@
 //! lists         rows x number of values u32, 0 where NULL, then the values of all rows like this
 //! arrays        as lists, which have as many values as the type says unless they are NULL
 //! structs       the values of each field like this, NULL where the struct is
+//! unions        as structs of the tag and the members, of which those are NULL that the tag does not name
 //! ```
 //!
-//! Refuses: input that ends early, arrays of another length, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
+//! Refuses: input that ends early, arrays of another length, unions that are not the member of their tag, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
 //! the input has no bytes for.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, StructArray, make_array, new_empty_array,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, make_array, new_empty_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
 use crate::column_type::{ColumnType, Parts, Values};
 use crate::nested_values::{
-    is_sized, list_of_type, list_parts, map_entries, map_of_entries, not_sized, struct_parts,
+    is_sized, list_of_type, list_parts, map_entries, map_of_entries, not_sized, struct_of,
+    struct_parts,
 };
 use crate::wire::{Reader, WireError, Writer};
 
@@ -134,7 +134,7 @@ pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'_>) -> Result<Arr
             let columns = fields.iter();
             let columns = columns.map(|(_, ty)| read(ty, rows, reader));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
-            let array = StructArray::try_new(ColumnType::struct_fields(fields), columns, nulls);
+            let array = struct_of(fields, columns, nulls);
             Ok(Arc::new(array.map_err(|_| WireError)?))
         }
         Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {

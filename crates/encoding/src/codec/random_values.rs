@@ -8,12 +8,13 @@ use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
     Float64Array, Int32Array, IntervalMonthDayNanoArray, ListArray, StructArray,
-    TimestampMicrosecondArray, make_array,
+    TimestampMicrosecondArray, UInt8Array, make_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{Field, TimeUnit};
+use arrow_select::nullif::nullif;
 
-use crate::column_type::{ArrayType, ColumnType, MapType};
+use crate::column_type::{ArrayType, ColumnType, MapType, UnionType};
 use crate::nested_values::{list_of_type, map_of_entries};
 
 /// A source of numbers (SplitMix64).
@@ -31,7 +32,7 @@ impl Random {
         self.next() % end
     }
 
-    /// A list, array, map or struct with at most `depth` levels of them.
+    /// A list, array, map, struct or union with at most `depth` levels of them.
     pub(crate) fn nested_type(&mut self, depth: u32) -> ColumnType {
         if self.below(2) == 0 {
             return ColumnType::List(Box::new(self.any_type(depth - 1)));
@@ -43,15 +44,20 @@ impl Random {
         }
         if self.below(3) == 0 {
             let mut key = self.any_type(depth - 1);
-            // What is made of a NULL array is none of its length.
-            while let ColumnType::Array(array) = key {
-                key = array.item().clone();
+            // What is made of a NULL array is none of its length, and of a NULL union several members.
+            while let ColumnType::Array(_) | ColumnType::Union(_) = key {
+                key = self.any_type(depth - 1);
             }
             return ColumnType::Map(MapType::new(key, self.any_type(depth - 1)));
         }
+        let is_union = self.below(4) == 0;
         let fields = 1 + self.below(4);
         let field = |n: u64| (format!("field {n}"), self.any_type(depth - 1));
-        ColumnType::Struct((0..fields).map(field).collect())
+        let fields = (0..fields).map(field).collect();
+        match is_union {
+            true => ColumnType::Union(UnionType::new(fields).unwrap()),
+            false => ColumnType::Struct(fields),
+        }
     }
 
     fn any_type(&mut self, depth: u32) -> ColumnType {
@@ -106,6 +112,35 @@ impl Random {
         let columns = fields.iter().map(|(_, ty)| self.array(ty, rows)).collect();
         let fields = ColumnType::struct_fields(fields);
         Arc::new(StructArray::new(fields, columns, nulls))
+    }
+
+    /// Some of those that are NULL have values all the same.
+    fn unions(
+        &mut self,
+        union: &UnionType,
+        numbers: &[i64],
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
+        let count = union.members().len() as u64;
+        let tags: Vec<u8> = numbers.iter().map(|n| (*n as u64 % count) as u8).collect();
+        let is_there = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt8Array::from(tags.clone()))];
+        for (place, (_, ty)) in (0_u8..).zip(union.members()) {
+            let is_other = |row: usize| is_there(row) && tags[row] != place;
+            let others = BooleanBuffer::collect_bool(tags.len(), is_other);
+            let member = self.array(ty, tags.len());
+            columns.push(nullif(&member, &BooleanArray::new(others, None)).unwrap());
+        }
+        let fields = ColumnType::struct_fields(union.parts());
+        Arc::new(StructArray::new(fields, columns, nulls))
+    }
+
+    fn lists(&mut self, item: &ColumnType, numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
+        let lengths: Vec<usize> = numbers.iter().map(|n| *n as usize % 5).collect();
+        let values = self.array(item, lengths.iter().sum());
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let item = Arc::new(ColumnType::list_item(item));
+        Arc::new(ListArray::new(item, offsets, values, nulls))
     }
 
     /// Some of those that are NULL have values all the same.
@@ -167,16 +202,11 @@ impl Random {
         let numbers: Vec<i64> = (0..rows).map(|_| number()).collect();
         let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         match ty {
-            ColumnType::List(item) => {
-                let lengths: Vec<usize> = numbers.iter().map(|n| *n as usize % 5).collect();
-                let values = self.array(item, lengths.iter().sum());
-                let offsets = OffsetBuffer::from_lengths(lengths);
-                let item = Arc::new(ColumnType::list_item(item));
-                Arc::new(ListArray::new(item, offsets, values, nulls))
-            }
+            ColumnType::List(item) => self.lists(item, &numbers, nulls),
             ColumnType::Array(array) => self.arrays(ty, array, &numbers, nulls),
             ColumnType::Map(map) => self.maps(ty, map, &numbers, nulls),
             ColumnType::Struct(fields) => self.structs(fields, rows, nulls),
+            ColumnType::Union(union) => self.unions(union, &numbers, nulls),
             ColumnType::Boolean => {
                 let values = numbers.iter().map(|n| n % 2 == 0).collect::<Vec<_>>();
                 Arc::new(BooleanArray::new(values.into(), nulls))

@@ -10,6 +10,7 @@ mod collation;
 mod enumeration;
 mod map;
 mod properties;
+mod union;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use collation::Collation;
 pub use enumeration::EnumType;
 pub use map::MapType;
 pub use properties::{Bounds, Parts, Properties, Values};
+pub use union::UnionType;
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
 pub const MAX_DECIMAL64_PRECISION: u8 = 18;
@@ -103,6 +105,8 @@ pub enum ColumnType {
     Array(ArrayType),
     /// UTF-8 text that is compared by a collation.
     Collated(Collation),
+    /// One of its members, which have distinct names.
+    Union(UnionType),
 }
 
 impl ColumnType {
@@ -138,6 +142,7 @@ impl ColumnType {
             Self::UHugeInt => UHUGEINT,
             Self::Map(map) => map.arrow(),
             Self::Array(array) => array.arrow(),
+            Self::Union(union) => DataType::Struct(Self::struct_fields(union.parts())),
         }
     }
 
@@ -179,13 +184,8 @@ impl ColumnType {
             Self::List(item) => item.is_valid_within(depth - 1, types),
             Self::Array(array) => array.item().is_valid_within(depth - 1, types),
             Self::Map(map) => map.entry().is_valid_within(depth - 1, types),
-            Self::Struct(fields) => {
-                let mut names = HashSet::with_capacity(fields.len().min(MAX_TYPES_IN_TYPE));
-                let mut sound = |(name, ty): &(String, Self)| {
-                    names.insert(name.clone()) && ty.is_valid_within(depth - 1, types)
-                };
-                !fields.is_empty() && fields.iter().all(&mut sound)
-            }
+            Self::Struct(fields) => Self::are_valid_within(fields, depth - 1, types),
+            Self::Union(union) => Self::are_valid_within(union.members(), depth - 1, types),
             Self::Boolean
             | Self::Int8
             | Self::Int16
@@ -212,6 +212,14 @@ impl ColumnType {
         }
     }
 
+    fn are_valid_within(fields: &[(String, Self)], depth: usize, types: &mut usize) -> bool {
+        let mut names = HashSet::with_capacity(fields.len().min(MAX_TYPES_IN_TYPE));
+        let mut sound = |(name, ty): &(String, Self)| {
+            names.insert(name.clone()) && ty.is_valid_within(depth, types)
+        };
+        !fields.is_empty() && fields.iter().all(&mut sound)
+    }
+
     /// The fewest bytes a type takes in a file.
     pub const SMALLEST: usize = 3;
 
@@ -222,18 +230,21 @@ impl ColumnType {
             Self::Enum(values) => return values.write(out),
             Self::Map(map) => return map.parts().for_each(|ty| ty.write(out)),
             Self::Array(array) => return array.write(out),
+            Self::Union(union) => return Self::write_fields(union.members(), out),
             _ => {}
         }
         match self.properties().values {
             Values::List(item) => item.write(out),
-            Values::Struct(fields) => {
-                out.count(fields.len());
-                for (name, ty) in fields {
-                    out.text(name);
-                    ty.write(out);
-                }
-            }
+            Values::Struct(fields) => Self::write_fields(fields, out),
             Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes | Values::Map(_) => {}
+        }
+    }
+
+    fn write_fields(fields: &[(String, Self)], out: &mut Writer) {
+        out.count(fields.len());
+        for (name, ty) in fields {
+            out.text(name);
+            ty.write(out);
         }
     }
 
@@ -276,6 +287,7 @@ impl ColumnType {
             Self::Map(_) => [25, 0, 0],
             Self::Json => [26, 0, 0],
             Self::Array(_) => [27, 0, 0],
+            Self::Union(_) => [28, 0, 0],
         }
     }
 
@@ -336,15 +348,7 @@ impl ColumnType {
             20 if (a, b) == (0, 0) => {
                 Self::List(Box::new(Self::read_within(reader, depth - 1, types)?))
             }
-            21 if (a, b) == (0, 0) => {
-                let count = reader.count(4 + Self::SMALLEST)?;
-                let mut fields = Vec::with_capacity(count.min(MAX_TYPES_IN_TYPE));
-                for _ in 0..count {
-                    let name = reader.text()?;
-                    fields.push((name, Self::read_within(reader, depth - 1, types)?));
-                }
-                Self::Struct(fields)
-            }
+            21 if (a, b) == (0, 0) => Self::Struct(Self::read_fields(reader, depth - 1, types)?),
             22 if (a, b) == (0, 0) => Self::Enum(EnumType::read(reader)?),
             25 if (a, b) == (0, 0) => {
                 let key = Self::read_within(reader, depth - 1, types)?;
@@ -358,8 +362,26 @@ impl ColumnType {
                 let item = Self::read_within(reader, depth - 1, types)?;
                 Self::Array(ArrayType::new(item, length).ok_or(WireError)?)
             }
+            28 if (a, b) == (0, 0) => {
+                let members = Self::read_fields(reader, depth - 1, types)?;
+                Self::Union(UnionType::new(members).ok_or(WireError)?)
+            }
             _ => return Err(WireError),
         })
+    }
+
+    fn read_fields(
+        reader: &mut Reader<'_>,
+        depth: usize,
+        types: &mut usize,
+    ) -> Result<Vec<(String, Self)>, WireError> {
+        let count = reader.count(4 + Self::SMALLEST)?;
+        let mut fields = Vec::with_capacity(count.min(MAX_TYPES_IN_TYPE));
+        for _ in 0..count {
+            let name = reader.text()?;
+            fields.push((name, Self::read_within(reader, depth, types)?));
+        }
+        Ok(fields)
     }
 
     /// The types that are their tags alone.

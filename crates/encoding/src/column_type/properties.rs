@@ -132,6 +132,8 @@ impl ColumnType {
             Self::UHugeInt => fixed(32, Parts::Huge(false), Bounds::ExactBytes(16)),
             // A struct of its code.
             Self::Enum(values) => nested(Values::Struct(values.parts())),
+            // A struct of its tag and its members.
+            Self::Union(union) => nested(Values::Struct(union.parts())),
         }
     }
 }

@@ -278,6 +278,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Array(_)
+        | ColumnType::Union(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json

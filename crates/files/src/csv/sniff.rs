@@ -401,6 +401,7 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Boolean
         | ColumnType::Json
         | ColumnType::Collated(_)
+        | ColumnType::Union(_)
         | ColumnType::Enum(_) => true,
         ColumnType::List(_) | ColumnType::Array(_) => text.trim().starts_with('['),
         ColumnType::Struct(_) | ColumnType::Map(_) => text.trim().starts_with(['{', '(']),

@@ -3,7 +3,7 @@
 use super::rows::{Cell, POSTGRES_TYPE, row};
 use datafusion::arrow::datatypes::{DataType, Field};
 use hushdb_sql::type_names::{is_called_json, is_enum};
-use hushdb_storage::{ColumnType, Declared};
+use hushdb_storage::{ColumnType, Declared, UnionType};
 use std::num::NonZeroU32;
 
 /// A type of the catalog.
@@ -284,7 +284,7 @@ pub fn postgres_type(ty: &DataType) -> u32 {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             array_of(postgres_type(item.data_type()))
         }
-        of @ DataType::Struct(_) if is_enum(of) => 25,
+        of if is_enum(of) || UnionType::members_of(of).is_some() => 25,
         DataType::Struct(_) | DataType::Map(..) => 114,
         _ => 25,
     }

@@ -304,6 +304,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Array(_)
+        | ColumnType::Union(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json

@@ -517,6 +517,14 @@ fn every_kind() -> Vec<(&'static str, Value)> {
         ),
         ("MAP(DATE, VARCHAR)", Value::Map(vec![])),
         (
+            "UNION(num INTEGER, \"s t\" VARCHAR)",
+            Value::Union("s t".into(), Box::new("it's".into())),
+        ),
+        (
+            "UNION(num INTEGER, \"s t\" VARCHAR)",
+            Value::Union("num".into(), Box::new(Value::Null)),
+        ),
+        (
             "INTEGER[3]",
             Value::Array(vec![1.into(), Value::Null, 3.into()]),
         ),

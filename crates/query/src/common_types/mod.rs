@@ -5,11 +5,13 @@
 //! numbers       integers, decimals, floats, and what stands beside them
 //! temporal      dates and timestamps
 //! nested        lists and structs, value by value within them
+//! implicit      what a value becomes where several types are at hand: the member of a UNION
 //! ```
 //!
 //! What must hold: no value loses a digit by coercion; a decimal with a DOUBLE becomes one and with a FLOAT a FLOAT, as in
 //! DuckDB. Knows no function and no plan: both ask it.
 
+mod implicit;
 mod nested;
 pub(crate) mod number_kind;
 mod numbers;
@@ -18,6 +20,7 @@ mod temporal;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 
+pub(crate) use implicit::implicit_cost;
 pub(crate) use nested::{common as common_type, entry_types, map_of};
 
 /// What common type is looked for.

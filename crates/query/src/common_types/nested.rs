@@ -7,7 +7,7 @@ use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use hushdb_sql::type_names::{enum_type, is_row};
-use hushdb_storage::ArrayType;
+use hushdb_storage::{ArrayType, UnionType};
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
@@ -21,6 +21,11 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
         return Some(first.clone());
     }
     let all = || std::iter::once(first).chain(others.iter().copied());
+    // What stands beside a UNION becomes one; of several it is the one that has most members.
+    let most = all().map(count_members).max().filter(|most| *most > 0);
+    if let Some(most) = most {
+        return all().find(|ty| count_members(ty) == most).cloned();
+    }
     if all().any(|ty| enum_type(ty).is_some()) {
         // Beside anything else it is a text.
         let is_flat = |ty: &DataType| enum_type(ty).is_some() || !ty.is_nested();
@@ -61,6 +66,11 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
             number.or_else(|| temporal::common(types)).or_else(pairwise)
         }
     }
+}
+
+/// How many members a UNION has, and 0 of all else.
+fn count_members(of: &DataType) -> usize {
+    UnionType::members_of(of).map_or(0, <[FieldRef]>::len)
 }
 
 /// The type of maps from one type to another.

@@ -618,6 +618,21 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The number of the transaction.",
         "txid_current()",
     ),
+    (
+        "union_extract",
+        "The value of a union's member, NULL if it is another.",
+        "union_extract(union_value(k := 'hello'), 'k')",
+    ),
+    (
+        "union_tag",
+        "Which member a union is.",
+        "union_tag(union_value(k := 'hello'))",
+    ),
+    (
+        "union_value",
+        "A union of one member.",
+        "union_value(k := 'hello')",
+    ),
     ("upper", "A text in capital letters.", "upper('a')"),
     (
         "uuid_extract_timestamp",

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::enum_type;
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, ColumnType, EnumType};
+use hushdb_storage::{ArrayType, ColumnType, EnumType, UnionType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -69,7 +69,11 @@ fn type_without_enums(of: &DataType) -> DataType {
         }
         DataType::Map(entries, ordered) => DataType::Map(field_without_enums(entries), *ordered),
         DataType::Struct(fields) => {
-            DataType::Struct(fields.iter().map(field_without_enums).collect())
+            let mut fields: Vec<_> = fields.iter().map(field_without_enums).collect();
+            if let (Some(_), Some(tag)) = (UnionType::members_of(of), fields.first_mut()) {
+                *tag = Arc::new(tag.as_ref().clone().with_name(""));
+            }
+            DataType::Struct(fields.into())
         }
         of => of.clone(),
     }
@@ -105,10 +109,12 @@ pub fn without_enums(array: &ArrayRef) -> Result<ArrayRef> {
             let map = MapArray::try_new(field, offsets, values, nulls, ordered)?;
             Ok(Arc::new(map))
         }
-        DataType::Struct(fields) if enum_type(array.data_type()).is_none() => {
+        of @ DataType::Struct(_) if enum_type(of).is_none() => {
             let columns = array.as_struct().columns().iter().map(without_enums);
             let columns = columns.collect::<Result<Vec<_>>>()?;
-            let fields = fields.iter().map(field_without_enums).collect();
+            let DataType::Struct(fields) = type_without_enums(of) else {
+                return exec_err!("a struct is one without ENUMs, too");
+            };
             let nulls = array.nulls().cloned();
             Ok(Arc::new(StructArray::try_new(fields, columns, nulls)?))
         }

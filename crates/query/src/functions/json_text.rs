@@ -3,11 +3,13 @@
 //! Numbers stay numbers, decimals with all their digits; lists and structs become arrays and objects; everything else is the
 //! text that CAST gives. JSON has no infinities and no NaN: they are texts.
 
+use super::unions::member_at;
 use super::value_text;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use hushdb_sql::type_names::enum_type;
+use hushdb_storage::UnionType;
 
 /// Text as a JSON string, in quotes (RFC 8259, section 7).
 pub fn json_string(text: &str) -> String {
@@ -57,6 +59,13 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref()),
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref()),
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref()),
+        of if let Some(members) = UnionType::members_of(of) => {
+            let found = member_at(members, array.as_struct(), row).into_iter();
+            object(found.map(|(member, values)| {
+                let value = json_value(values.as_ref(), row)?;
+                Ok((member.name().clone(), value))
+            }))
+        }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             let columns = array.as_struct().columns();
             object(fields.iter().zip(columns).map(|(field, column)| {

@@ -11,6 +11,7 @@ use super::maps::{check_keys, maps, maps_at, ranges};
 use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::session_zone::in_session_zone;
+use super::unions::{cast_to_union, check_cast_to_union};
 use super::value_text;
 use crate::common_types::entry_types;
 use datafusion::arrow::array::{
@@ -27,7 +28,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{enum_type, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::ArrayType;
+use hushdb_storage::{ArrayType, UnionType};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,6 +70,14 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
                     Err(Error::new(ErrorKind::Conversion, text).into())
                 }
             }
+        }
+        (from, to) if let Some(members) = UnionType::members_of(to) => {
+            check_cast_to_union(from, to, members)
+        }
+        (from, to) if UnionType::members_of(from).is_some() && !to.is_string() => {
+            let (from, to) = (type_name(from), type_name(to));
+            let text = format!("Unimplemented type for cast ({from} -> {to})");
+            Err(Error::new(ErrorKind::Conversion, text).into())
         }
         // As its text.
         (from, to) if enum_type(from).is_some() => check_nested_cast(&DataType::Utf8View, to),
@@ -163,6 +172,9 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     }
     if from == &DataType::Null {
         return Ok(new_null_array(to, array.len()));
+    }
+    if let Some(members) = UnionType::members_of(to) {
+        return cast_to_union(array, to, members, lenient);
     }
     if enum_type(from).is_some() {
         let texts: ArrayRef = Arc::new(texts_of(array.as_ref())?);

@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::is_enum;
 use hushdb_sql::{NUMERIC_SCALE, POSTGRES_TEXT};
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -66,7 +67,8 @@ fn texts(input: &ArrayRef) -> Result<ArrayRef> {
 /// # Errors
 /// What a cast gives.
 pub fn one_type(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    if is_enum(column.data_type()) {
+    let of = column.data_type();
+    if is_enum(of) || UnionType::members_of(of).is_some() {
         let texts = (0..column.len()).map(|row| value_text(column, row));
         let texts = texts.collect::<Result<StringViewArray, _>>()?;
         return Ok(Arc::new(texts));

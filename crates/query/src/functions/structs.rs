@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::type_names::{is_row, row_field};
+use hushdb_sql::type_names::{is_row, is_struct, row_field};
 use hushdb_sql::{Error, STRUCT_UPDATE, folded};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["struct_extract_at"],
             |types| match types {
                 // A CAST would hide the constant on which the type of the result depends.
-                [DataType::Struct(_), at] if at.is_integer() => Some(types.to_vec()),
+                [of, at] if is_struct(of) && at.is_integer() => Some(types.to_vec()),
                 _ => None,
             },
             type_at,
@@ -98,14 +98,13 @@ fn place(constants: &[Option<&ScalarValue>]) -> Option<usize> {
 }
 
 fn structs(types: &[DataType]) -> Option<Vec<DataType>> {
-    let is_struct = |t: &DataType| matches!(t, DataType::Struct(_));
     (!types.is_empty() && types.iter().all(is_struct)).then(|| types.to_vec())
 }
 
 /// A struct, or the untyped NULL.
 fn one_struct(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
-        [DataType::Struct(_) | DataType::Null] => Some(types.to_vec()),
+        [of] if is_struct(of) || of.is_null() => Some(types.to_vec()),
         _ => None,
     }
 }

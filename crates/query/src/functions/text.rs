@@ -5,6 +5,7 @@
 
 use super::enums::label;
 use super::nested_text::{in_quotes, in_quotes_if_needed};
+use super::unions::member_at;
 use super::zone::{Zone, offset_text};
 use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{
@@ -18,6 +19,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use hushdb_sql::type_names::{enum_type, is_row};
 use hushdb_storage::EnumType;
+use hushdb_storage::UnionType;
 
 /// The text of row `row` of `array`, `None` when it is NULL.
 ///
@@ -60,6 +62,14 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref())?,
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref())?,
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref())?,
+        of if let Some(members) = UnionType::members_of(of) => {
+            let Some((_, values)) = member_at(members, array.as_struct(), row) else {
+                return Err(ArrowError::InvalidArgumentError(
+                    "a value of a UNION is none of its members".into(),
+                ));
+            };
+            value_text(values.as_ref(), row)?.unwrap_or_else(|| "NULL".to_owned())
+        }
         of @ DataType::Struct(fields) => match enum_type(of) {
             Some(of) => return enum_text(array.as_struct(), &of, row),
             None => structure(array.as_struct(), fields, row)?,

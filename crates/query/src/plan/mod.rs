@@ -58,6 +58,7 @@ mod surroundings;
 mod temporal;
 mod type_names;
 mod unnested_keys;
+mod unnested_structs;
 mod unpivots;
 mod using_joins;
 mod values;

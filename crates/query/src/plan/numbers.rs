@@ -12,7 +12,7 @@ use super::operators::cast_if;
 use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
-use crate::common_types::{For, common_of};
+use crate::common_types::{For, common_of, common_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::SAME_TYPE_FUNCTIONS;
 use hushdb_sql::type_names::is_enum;
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 /// The rule; see the module.
@@ -96,11 +97,18 @@ pub(super) fn is_comparison(op: Operator) -> bool {
     )
 }
 
-/// What two types are compared as that have no common type: an ENUM as its text, and decimals whose common type had more than 38 digits
+/// What two types are compared as that have no common type to DataFusion: an ENUM as its text, a UNION's member as that UNION, and decimals whose common type had more than 38 digits
 /// with 38, where a value that does not fit is an error.
 pub(super) fn compared_as(left: &DataType, right: &DataType) -> Option<DataType> {
     if left != right && (is_enum(left) || is_enum(right)) {
         return Some(DataType::Utf8View);
+    }
+    if left != right
+        && [left, right]
+            .iter()
+            .any(|of| UnionType::members_of(of).is_some())
+    {
+        return common_type(&[left.clone(), right.clone()]);
     }
     let decimal = |ty| match Number::of(ty)? {
         Number::Decimal(digits, scale) => Some((i16::from(digits) - i16::from(scale), scale)),

@@ -35,6 +35,7 @@ use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
     TRUTH, find_named,
 };
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -461,11 +462,12 @@ fn bracket_operands(expr: &mut RawBinaryExpr) -> BinaryOperator {
     expr.op.clone()
 }
 
-/// The field of a struct that goes by a name, and its type.
+/// The field of a struct, or the member of a union, that goes by a name, and its type.
 fn field<'a>(of: &'a DataType, name: &str) -> Option<(&'a str, &'a DataType)> {
     let DataType::Struct(fields) = of else {
         return None;
     };
+    let fields = UnionType::members_of(of).unwrap_or(fields);
     let found = find_named(fields, name, |field| field.name().as_str())?;
     Some((found.name().as_str(), found.data_type()))
 }

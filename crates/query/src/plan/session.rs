@@ -34,6 +34,7 @@ use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
 use super::unnested_keys::ForgetUnnestedKeys;
+use super::unnested_structs::UnnestedStructs;
 use super::wanted_order::{KeptOrders, LateralOrder, WantedOrder};
 use super::watched::Watched;
 use super::written_values::WrittenValues;
@@ -155,6 +156,7 @@ fn analyzer_rules(
         Arc::new(FlatUnions),
         Arc::new(SetKeys),
         Arc::new(NarrowLiterals),
+        Arc::new(UnnestedStructs),
         Arc::new(CommonNumbers),
         Arc::new(JoinSubqueries),
         Arc::new(SubqueryValues),

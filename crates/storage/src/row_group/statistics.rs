@@ -81,20 +81,14 @@ impl Statistics {
                 views(array.as_string_view(), true, sketch, &mut exact)
             }
             ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),
-            ColumnType::Uuid => {
-                let mut extremes = Extremes::default();
-                for value in array.as_fixed_size_binary().iter().flatten() {
-                    sketch.add_bytes(value);
-                    extremes.see(value);
-                }
-                extremes.bounds(false, &mut exact)
-            }
+            ColumnType::Uuid => uuids(array, sketch, &mut exact),
             ColumnType::HugeInt => huge(array, sketch),
             ColumnType::UHugeInt => unsigned_huge(array, sketch),
             ColumnType::List(_)
             | ColumnType::Struct(_)
             | ColumnType::Map(_)
             | ColumnType::Array(_)
+            | ColumnType::Union(_)
             | ColumnType::Enum(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
@@ -107,6 +101,15 @@ impl Statistics {
             distinct,
         }
     }
+}
+
+fn uuids(array: &ArrayRef, sketch: &mut DistinctSketch, exact: &mut bool) -> Bounds {
+    let mut extremes = Extremes::default();
+    for value in array.as_fixed_size_binary().iter().flatten() {
+        sketch.add_bytes(value);
+        extremes.see(value);
+    }
+    extremes.bounds(false, exact)
 }
 
 fn wide(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {

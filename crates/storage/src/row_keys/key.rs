@@ -127,6 +127,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Array(_)
+        | ColumnType::Union(_)
         | ColumnType::Enum(_) => return None,
     }
     Some(())

@@ -61,6 +61,7 @@ impl Argument<'_> {
                 | Value::Uuid(_)
                 | Value::List(_)
                 | Value::Array(_)
+                | Value::Union(..)
                 | Value::Struct(_)
                 | Value::Map(_) => return None,
             },
@@ -253,6 +254,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Array(_)
+        | ColumnType::Union(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json

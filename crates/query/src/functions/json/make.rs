@@ -1,18 +1,20 @@
 //! JSON made of values: `to_json`, `json_object`, `json_array`, `json_merge_patch`, and CASTs to JSON.
 
 use super::super::room::{Room, SMALL};
+use super::super::unions::member_at;
 use super::super::whole::{Call, Whole, registered};
 use super::super::{one_type, postgres_text, value_text};
 use super::value::{Kind, Value, double, write_string};
 use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
-use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::type_names::{enum_type, is_called_json};
 use hushdb_sql::{AS_JSON, Error, TRY_AS_JSON};
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 /// What a value takes beside its text.
@@ -200,15 +202,13 @@ fn write_in(
         DataType::FixedSizeList(..) => {
             list(style, values.as_fixed_size_list().value(row).as_ref(), out)?;
         }
+        of if let Some(members) = UnionType::members_of(of) => {
+            let found = member_at(members, values.as_struct(), row);
+            members_of(style, found.into_iter(), row, out)?;
+        }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
-            for (at, (field, column)) in fields.iter().zip(values.as_struct().columns()).enumerate()
-            {
-                out.push(if at == 0 { '{' } else { ',' });
-                write_string(field.name(), out);
-                out.push(':');
-                write_in(style, Some(field), column.as_ref(), row, out)?;
-            }
-            out.push_str(if fields.is_empty() { "{}" } else { "}" });
+            let columns = values.as_struct().columns();
+            members_of(style, fields.iter().zip(columns), row, out)?;
         }
         DataType::Map(..) => map(style, values, row, out)?,
         of if style == Style::Postgres && is_other_in_postgres(of) => {
@@ -234,6 +234,25 @@ fn write_in(
             }
         }
     }
+    Ok(())
+}
+
+fn members_of<'a>(
+    style: Style,
+    members: impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)>,
+    row: usize,
+    out: &mut String,
+) -> Result<()> {
+    out.push('{');
+    for (at, (field, column)) in members.enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write_string(field.name(), out);
+        out.push(':');
+        write_in(style, Some(field), column.as_ref(), row, out)?;
+    }
+    out.push('}');
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use super::value::{Kind, Value};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
+    UInt8Array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::cast;
@@ -23,7 +24,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{called_json, is_called_json, is_enum, named_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::ArrayType;
+use hushdb_storage::{ArrayType, UnionType};
 use std::sync::Arc;
 
 /// What is done with what does not fit.
@@ -155,6 +156,7 @@ impl Maker {
         check()?;
         match to.data_type() {
             of if is_enum(of) => self.texts(values, to, false),
+            of if let Some(members) = UnionType::members_of(of) => self.unions(values, of, members),
             DataType::Struct(fields) => self.structs(values, fields),
             DataType::List(item) => self.lists(values, item),
             DataType::Map(entries, _) => self.maps(values, to.data_type(), entries),
@@ -195,6 +197,43 @@ impl Maker {
         let nulls = values.iter().map(Option::is_some).collect::<NullBuffer>();
         let made = StructArray::try_new(fields.clone(), columns, Some(nulls))?;
         Ok(Arc::new(made))
+    }
+
+    /// Objects of one member, which names what the value is.
+    fn unions(
+        &self,
+        values: &[Option<Value<'_>>],
+        to: &DataType,
+        members: &[FieldRef],
+    ) -> Result<ArrayRef> {
+        let mut columns = vec![vec![None; values.len()]; members.len()];
+        let mut tags = vec![None; values.len()];
+        for (row, value) in values.iter().enumerate() {
+            let Some(value) = value else {
+                continue;
+            };
+            match member_in(*value, members) {
+                Ok((place, member)) => {
+                    tags[row] = u8::try_from(place).ok();
+                    columns[place][row] = Some(member).filter(|value| value.kind() != Kind::Null);
+                }
+                Err(why) => self.refused(why)?,
+            }
+        }
+        let columns = columns.iter().zip(members);
+        let columns = columns.map(|(column, member)| self.column(column, member));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let tags: ArrayRef = Arc::new(UInt8Array::from(tags));
+        let nulls = tags.nulls().cloned();
+        let parts = std::iter::once(tags).chain(columns).collect();
+        let DataType::Struct(fields) = to else {
+            return Err(Error::internal("a union is a struct").into());
+        };
+        Ok(Arc::new(StructArray::try_new(
+            fields.clone(),
+            parts,
+            nulls,
+        )?))
     }
 
     fn check_members(
@@ -337,6 +376,24 @@ impl Maker {
             _ => value.write(&mut text),
         }
         Ok(Some(text))
+    }
+}
+
+/// The place of the member that an object of one member names, and its value; else why there is none.
+fn member_in<'a>(value: Value<'a>, members: &[FieldRef]) -> Result<(usize, Value<'a>), String> {
+    if value.kind() != Kind::Object {
+        let of = value.type_name();
+        return Err(format!("Expected an object representing a union, got {of}"));
+    }
+    let mut named = value.members();
+    match (named.next(), named.next()) {
+        (Some((name, found)), None) => {
+            let place = members.iter().position(|member| *member.name() == name);
+            let place = place.map(|place| (place, found));
+            place.ok_or_else(|| "Found object containing unknown key, instead of union".to_owned())
+        }
+        (None, _) => Err("Found empty object, instead of union".to_owned()),
+        _ => Err("Found object containing more than one key, instead of union".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Subscript, TableFactor, Value, WildcardAdditionalOptions,
 };
-use hushdb_sql::type_names::is_enum;
+use hushdb_sql::type_names::is_struct;
 use hushdb_sql::{excluded_names, folded};
 
 /// The folded name before a star, where no table of the FROM goes by it.
@@ -76,7 +76,7 @@ impl Walker<'_> {
         let Some((column, DataType::Struct(fields))) = found.map(|c| (c, &c.data_type)) else {
             return Ok(None);
         };
-        if is_enum(&column.data_type) {
+        if !is_struct(&column.data_type) {
             return Ok(None);
         }
         if with.opt_replace.is_some() || with.opt_rename.is_some() {

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, Select, SelectItem, Value,
 };
-use hushdb_sql::type_names::is_enum;
+use hushdb_sql::type_names::is_struct;
 use hushdb_sql::{Error, Result, parse_expr, sql_text};
 
 /// What is taken apart, and how many levels of it.
@@ -121,10 +121,6 @@ impl Walker<'_> {
             None => SelectItem::UnnamedExpr(expr),
         }])
     }
-}
-
-fn is_struct(ty: &DataType) -> bool {
-    matches!(ty, DataType::Struct(_)) && !is_enum(ty)
 }
 
 /// An item for each field of structs, and of those in them.
