@@ -10,13 +10,15 @@ use crate::exec::definitions::comments::{of_relation, said};
 use crate::exec::query::bound_view;
 use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
+use datafusion::arrow::datatypes::SchemaRef;
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
-use hushdb_sql::Result;
 use hushdb_sql::settings_text::size_text;
 use hushdb_sql::type_names::{column_type_name, display_type};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{
     Column, CommentKind, IndexKind, MAIN_SCHEMA, SchemaVersion, Sequence, TableVersion, View,
 };
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Sectors are what a file is made of.
@@ -124,6 +126,21 @@ impl<'a> Entries<'a> {
         });
         sequences.collect()
     }
+}
+
+thread_local! {
+    /// Whether views are being bound, of which one may select from these tables itself: it gets views without columns.
+    static IS_BINDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The columns of a view.
+fn bound(planner: &Planner<'_>, path: [&str; 3]) -> Result<SchemaRef> {
+    if IS_BINDING.replace(true) {
+        return Err(Error::internal("views are bound within each other"));
+    }
+    let found = bound_view(planner, path);
+    IS_BINDING.set(false);
+    found
 }
 
 fn texts<T>(rows: &[T], of: impl Fn(&T) -> Option<String>) -> ArrayRef {
@@ -249,7 +266,7 @@ pub(in crate::exec) fn views(planner: &Planner<'_>) -> Columns {
         .map(|row| {
             (
                 row,
-                bound_view(planner, [row.0.database, row.0.name, &row.2.name]),
+                bound(planner, [row.0.database, row.0.name, &row.2.name]),
             )
         })
         .collect();
@@ -420,7 +437,7 @@ fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<Colum
             }
             Entry::Sequence(_) => {}
             Entry::View(view) => {
-                let bound = bound_view(planner, [schema.database, schema.name, &view.name]);
+                let bound = bound(planner, [schema.database, schema.name, &view.name]);
                 for (at, field) in (1..).zip(bound.iter().flat_map(|schema| schema.fields())) {
                     add(
                         &view.name,
