@@ -17,7 +17,9 @@ use hushdb_query::plan::{Relation, Snapshot, TEMP, TableName, known_as};
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{Check, Column, ColumnDef, ColumnId, ColumnType, View, same_name};
+use hushdb_storage::{
+    Check, Column, ColumnDef, ColumnId, ColumnType, SchemaVersion, TableId, View, same_name,
+};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -592,6 +594,25 @@ fn drop_relation(
     write.commit()
 }
 
+/// The tables of a schema, those whose rows name rows of others before these.
+fn children_first(version: &SchemaVersion) -> Vec<&String> {
+    let mut left: Vec<_> = version.tables.iter().collect();
+    let mut sorted = vec![];
+    while !left.is_empty() {
+        let is_named = |id: TableId| {
+            let mut keys = version.foreign_keys.iter();
+            keys.any(|key| {
+                let child = left.iter().find(|(_, table)| table.id == key.child);
+                key.parent == id && key.child != id && child.is_some()
+            })
+        };
+        let free = left.iter().position(|(_, table)| !is_named(table.id));
+        // What is left names each other, and is refused when it is dropped.
+        sorted.push(left.remove(free.unwrap_or(0)).0);
+    }
+    sorted
+}
+
 fn drop_schema(
     statement: &Statement<'_>,
     if_exists: bool,
@@ -626,7 +647,7 @@ fn drop_schema(
     for view in version.views.keys() {
         write.drop_view(&schema, view)?;
     }
-    for table in version.tables.keys() {
+    for table in children_first(&version) {
         write.drop_table(&schema, table)?;
     }
     write.drop_schema(&schema)?;
