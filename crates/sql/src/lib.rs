@@ -118,7 +118,7 @@ pub use names::{
 pub use nested_calls::{STRUCT_UPDATE, UNION_VALUE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE, UNPACKED};
 pub use own_macros::TABLE_MACROS;
-pub use parameters::{number_parameters, substitute_parameters};
+pub use parameters::{Numbered, number_parameters, substitute_parameters};
 pub use parser::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,

@@ -1,10 +1,11 @@
-//! Parameters of prepared statements: `?` and `$1`, `$2`...
+//! Parameters of prepared statements: `?`, `$1`, `$2`... and `$name`, which gets a number.
 //!
-//! What it refuses: parameters with names.
+//! What it refuses: parameters with names beside others.
 
 use super::parser::{DatabaseChange, Statement};
 use super::walk::finish;
 use crate::error::{Error, Result};
+use crate::names::folded;
 use crate::walk::visit_mut;
 use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Location;
@@ -13,13 +14,22 @@ use std::ops::ControlFlow;
 /// The highest number of a parameter, as in PostgreSQL.
 const MOST_PARAMETERS: usize = 65_535;
 
-/// Gives every `?` its number: `$1` to the first, and so on. Returns for each number up to the highest whether it is used.
+/// What parameters a statement has.
+#[derive(Default)]
+pub struct Numbered {
+    /// For each number up to the highest whether it is used.
+    pub used: Vec<bool>,
+    /// The names of all of them in lower case, if they have names.
+    pub names: Vec<String>,
+}
+
+/// Gives every `?` and every name its number: `$1` to the first, and so on.
 ///
 /// # Errors
-/// `Unsupported` for a parameter with a name.
-pub fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
+/// `Unsupported` for parameters with names beside others.
+pub fn number_parameters(statement: &mut Statement) -> Result<Numbered> {
     if has_its_own(statement) {
-        return Ok(vec![]);
+        return Ok(Numbered::default());
     }
     let mut marks = QuestionMarks::default();
     visit(statement, &mut marks)?;
@@ -29,10 +39,10 @@ pub fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
     }
     let mut numbers = Numbers {
         marks: marks.0,
-        used: vec![],
+        found: Numbered::default(),
     };
     visit(statement, &mut numbers)?;
-    Ok(numbers.used)
+    Ok(numbers.found)
 }
 
 /// Whether the parameters in a statement are of one that it keeps: PREPARE takes no values.
@@ -146,7 +156,32 @@ impl VisitorMut for QuestionMarks {
 struct Numbers {
     /// Places of each `?`, in the order of the text.
     marks: Vec<Location>,
-    used: Vec<bool>,
+    found: Numbered,
+}
+
+impl Numbers {
+    /// The number of a name.
+    fn named(&mut self, name: &str) -> Result<usize> {
+        let names = &mut self.found.names;
+        if names.len() < self.found.used.len() {
+            return Err(mixed());
+        }
+        let name = folded(name.strip_prefix('$').unwrap_or(name));
+        if !name.starts_with(|first: char| first.is_alphabetic() || first == '_') {
+            return Err(Error::binder(format!(
+                "${name} is no parameter: they are ?, $1, $2... or $name"
+            )));
+        }
+        let known = names.iter().position(|known| *known == name);
+        Ok(1 + known.unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        }))
+    }
+}
+
+fn mixed() -> Error {
+    Error::unsupported("Mixing named and positional parameters is not supported yet")
 }
 
 impl VisitorMut for Numbers {
@@ -161,21 +196,29 @@ impl VisitorMut for Numbers {
             let before = self.marks.partition_point(|mark| *mark < at);
             *name = format!("${}", before + 1);
         }
-        match number(name) {
-            Some(number) if number <= MOST_PARAMETERS => {
-                if self.used.len() < number {
-                    self.used.resize(number, false);
-                }
-                self.used[number - 1] = true;
-                ControlFlow::Continue(())
+        let number = match number(name) {
+            Some(_) if !self.found.names.is_empty() => {
+                return ControlFlow::Break(Box::new(mixed()));
             }
-            Some(_) => ControlFlow::Break(Box::new(Error::binder(format!(
+            Some(number) => number,
+            None => match self.named(&name.clone()) {
+                Ok(number) => {
+                    *name = format!("${number}");
+                    number
+                }
+                Err(error) => return ControlFlow::Break(Box::new(error)),
+            },
+        };
+        if number > MOST_PARAMETERS {
+            return ControlFlow::Break(Box::new(Error::binder(format!(
                 "{name} is out of range: a statement has {MOST_PARAMETERS} parameters at most"
-            )))),
-            None => ControlFlow::Break(Box::new(Error::unsupported(format!(
-                "the parameter {name} has a name; use ? or $1, $2 and so on"
-            )))),
+            ))));
         }
+        if self.found.used.len() < number {
+            self.found.used.resize(number, false);
+        }
+        self.found.used[number - 1] = true;
+        ControlFlow::Continue(())
     }
 }
 

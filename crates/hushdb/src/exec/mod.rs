@@ -247,8 +247,45 @@ fn execute_named(
     let prepared = statement
         .session
         .prepared(&sql::name_parts(name)?.join("."))?;
-    let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
+    let parameters = in_places(prepared.names(), parameters)?;
+    let arguments: Vec<Argument<'_>> = parameters.into_iter().map(Argument::Expr).collect();
     execute(statement, &prepared, &arguments)
+}
+
+/// The values of EXECUTE in the order of the parameters, where these have names.
+fn in_places<'a>(names: &[String], values: &'a [ast::Expr]) -> Result<Vec<&'a ast::Expr>> {
+    let mut places: Vec<Option<&ast::Expr>> = vec![None; names.len()];
+    let mut others = vec![];
+    for value in values {
+        let ast::Expr::BinaryOp {
+            left,
+            op: ast::BinaryOperator::Assignment,
+            right,
+        } = value
+        else {
+            others.push(value);
+            continue;
+        };
+        let name = sql::folded(&left.to_string());
+        match names.iter().position(|known| *known == name) {
+            Some(place) => places[place] = Some(right),
+            None => {
+                return Err(Error::invalid(format!(
+                    "Parameter argument/count mismatch, identifiers of the excess parameters: {name}"
+                )));
+            }
+        }
+    }
+    if names.is_empty() {
+        return Ok(others);
+    }
+    let mut missing = names.iter().zip(&places);
+    match missing.find(|(_, place)| place.is_none()) {
+        Some((name, _)) => Err(Error::invalid(format!(
+            "Values were not provided for the following prepared statement parameters: {name}"
+        ))),
+        None => Ok(places.into_iter().flatten().collect()),
+    }
 }
 
 fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {

@@ -9,7 +9,7 @@ mod resolved;
 mod shape;
 
 use hushdb_sql::Result;
-use hushdb_sql::{self as sql, Statement};
+use hushdb_sql::{self as sql, Numbered, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ pub(crate) use shape::{Item, Place, Shape, insert_values, recognise};
 pub(crate) struct Prepared {
     pub(crate) statement: Statement,
     parameters: usize,
+    names: Vec<String>,
     /// How it can be run without a plan.
     pub(crate) shape: Option<Shape>,
     /// The shape against the table as it was last seen.
@@ -35,9 +36,9 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// # Errors
-    /// `Unsupported` for a parameter with a name.
+    /// `Unsupported` for parameters with names beside others.
     pub(crate) fn new(mut statement: Statement) -> Result<Self> {
-        let used = sql::number_parameters(&mut statement)?;
+        let Numbered { used, names } = sql::number_parameters(&mut statement)?;
         let shape = match &statement {
             Statement::Sql(statement) if !used.contains(&false) => recognise(statement),
             _ => None,
@@ -45,11 +46,17 @@ impl Prepared {
         Ok(Self {
             statement,
             parameters: used.len(),
+            names,
             shape,
             resolved: Mutex::default(),
             computed: Mutex::default(),
             conditions: Mutex::default(),
         })
+    }
+
+    /// The names of its parameters in lower case, if they have names.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// How many values it takes.
