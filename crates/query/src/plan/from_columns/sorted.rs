@@ -1,10 +1,10 @@
-//! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name.
+//! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name, and of `* REPLACE`.
 
 use super::walk::Walker;
-use super::{Result, find_columns};
+use super::{Result, find_columns, options};
 use datafusion::sql::sqlparser::ast::{self, Expr, Query, SelectItem, Value};
 
-/// Whether a query sorts by all columns of a star of several tables.
+/// Whether a query sorts by all columns of a star of several tables, or of one that replaces some.
 pub(super) fn by_all_of_several(query: &Query) -> bool {
     let by_all = query
         .order_by
@@ -19,9 +19,11 @@ pub(super) fn by_all_of_several(query: &Query) -> bool {
             SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
         )
     };
+    let replaces = |item: &SelectItem| options(item).is_some_and(|of| of.opt_replace.is_some());
+    let is_several = select.from.len() > 1 || select.from.iter().any(|from| !from.joins.is_empty());
     by_all
-        && (select.from.len() > 1 || select.from.iter().any(|from| !from.joins.is_empty()))
-        && select.projection.iter().any(is_star)
+        && (is_several && select.projection.iter().any(is_star)
+            || select.projection.iter().any(replaces))
 }
 
 impl Walker<'_> {
