@@ -1,6 +1,7 @@
 //! From parsed SQL to a DataFusion plan: name resolution, DuckDB's operator semantics, and the session they live in.
 
 mod casts;
+mod catalog_views;
 mod collations;
 mod comparison_keys;
 mod correlated_names;

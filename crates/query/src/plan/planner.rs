@@ -1,5 +1,6 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
+use super::catalog_views;
 use super::from_columns;
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
@@ -269,6 +270,7 @@ impl<'a> Planner<'a> {
         self.expand_types(&mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
         named_files::put_in(self, &mut statement);
+        catalog_views::put_in(self, &mut statement)?;
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)

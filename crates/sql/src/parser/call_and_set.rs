@@ -43,8 +43,11 @@ pub(super) fn pragma(parser: &mut Parser) -> Result<Statement> {
             // `table_info(t)` names a table, as `table_info('t')` does.
             if let Statement::Call { args, .. } = &mut called {
                 for arg in args {
-                    if let Expr::Identifier(name) = arg {
-                        let name = std::mem::take(&mut name.value);
+                    if let Expr::Identifier(_) | Expr::CompoundIdentifier(_) = arg {
+                        let name = match &*arg {
+                            Expr::Identifier(name) => name.value.clone(),
+                            other => other.to_string(),
+                        };
                         *arg = Expr::value(Value::SingleQuotedString(name));
                     }
                 }
