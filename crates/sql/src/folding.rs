@@ -8,10 +8,10 @@ use crate::walk::finish;
 use crate::walk::{visit_mut, visit_relations};
 use hushdb_storage::same_name;
 use sqlparser::ast::{
-    ExceptSelectItem, ExcludeSelectItem, Expr, GroupByExpr, Ident, IdentWithAlias, JoinConstraint,
-    JoinOperator, ObjectName, ObjectNamePart, Query, RenameSelectItem, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins,
-    Value, VisitorMut, WildcardAdditionalOptions,
+    AccessExpr, ExceptSelectItem, ExcludeSelectItem, Expr, GroupByExpr, Ident, IdentWithAlias,
+    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, RenameSelectItem, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
+    TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -26,6 +26,8 @@ pub struct Spellings {
     pub known: HashMap<String, String>,
     /// The names that the statement's own select list gives, column by column, if it lists them.
     pub listed: Vec<Option<String>>,
+    /// How names behind dots are written, by the name in lower case; `None` where that differs.
+    pub members: HashMap<String, Option<String>>,
 }
 
 impl Spellings {
@@ -47,13 +49,13 @@ impl Spellings {
 pub(super) fn fold_statement(
     statement: &mut Statement,
     keep: &dyn Fn(&ObjectName) -> Vec<String>,
-) -> Result<HashMap<String, String>> {
+) -> Result<Spellings> {
     let mut folder = Folder {
         keep: kept(statement, keep),
         spellings: Spellings::default(),
     };
     finish(visit_mut(statement, &mut folder))?;
-    Ok(folder.spellings.known)
+    Ok(folder.spellings)
 }
 
 /// Names that a query's select list gives; nothing where `*` stands for some.
@@ -153,6 +155,17 @@ impl Folder {
             *expr = call(SPELLED, vec![value, name]);
         }
         self.given(alias);
+    }
+
+    /// A name behind a dot, which may be that of a member of JSON.
+    fn member(&mut self, ident: &Ident) {
+        let members = &mut self.spellings.members;
+        let written = members.entry(folded(&ident.value));
+        written
+            .and_modify(|known| {
+                known.take_if(|known| *known != ident.value);
+            })
+            .or_insert_with(|| Some(ident.value.clone()));
     }
 
     fn path(&self, name: &mut ObjectName) {
@@ -286,7 +299,17 @@ impl VisitorMut for Folder {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Identifier(ident) => self.used(ident),
-            Expr::CompoundIdentifier(parts) => parts.iter_mut().for_each(|part| self.used(part)),
+            Expr::CompoundIdentifier(parts) => {
+                parts.iter().skip(1).for_each(|part| self.member(part));
+                parts.iter_mut().for_each(|part| self.used(part));
+            }
+            Expr::CompoundFieldAccess { access_chain, .. } => {
+                for access in access_chain {
+                    if let AccessExpr::Dot(Expr::Identifier(name)) = access {
+                        self.member(name);
+                    }
+                }
+            }
             Expr::QualifiedWildcard(name, _) => self.path(name),
             _ => {}
         }

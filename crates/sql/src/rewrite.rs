@@ -75,8 +75,9 @@ pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<Spellings
     namesakes::complete(statement, place.complete);
     finish(visit_mut(statement, &mut Rewriter::new(place)))?;
     mark_statement(statement)?;
-    let known = fold_statement(statement, place.alike)?;
-    Ok(Spellings { known, listed })
+    let mut spellings = fold_statement(statement, place.alike)?;
+    spellings.listed = listed;
+    Ok(spellings)
 }
 
 /// Rewrites one expression in place, but for the names that mean themselves alone.

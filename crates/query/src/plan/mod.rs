@@ -22,6 +22,7 @@ mod in_order;
 mod in_turn;
 mod join_order;
 mod join_subqueries;
+mod json_members;
 mod keyed_recursions;
 mod lateral_joins;
 mod lateral_unnest;

@@ -3,6 +3,7 @@
 use super::catalog_views;
 use super::from_columns;
 use super::growth;
+use super::json_members::{self, Written};
 use super::lateral_unnest::LateralUnnest;
 use super::named_files;
 use super::numbered_rows;
@@ -126,6 +127,9 @@ pub struct Planner<'a> {
     pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
     relations: [Arc<dyn RelationPlanner>; 5],
+    expressions: Vec<Arc<dyn ExprPlanner>>,
+    /// How names behind dots are written.
+    members: Written,
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
@@ -167,6 +171,8 @@ impl<'a> Planner<'a> {
             let nulls = order.nulls.planner_name().into();
             Arc::make_mut(&mut options).sql_parser.default_null_ordering = nulls;
         }
+        let members = Written::default();
+        let expressions = json_members::before_others(&engine.state, &members);
         Self {
             surroundings,
             engine,
@@ -182,6 +188,8 @@ impl<'a> Planner<'a> {
                 Arc::new(SetOperations),
                 Arc::new(UsingJoins),
             ],
+            expressions,
+            members,
             view_depth: 0,
             views: Arc::default(),
             spellings: Arc::default(),
@@ -328,6 +336,7 @@ impl<'a> Planner<'a> {
             spellings.add(name);
         }
         drop(spellings);
+        self.members.lock().extend(found.members);
         growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
         let plan = SqlToRel::new(self)
@@ -594,7 +603,7 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.state().expr_planners()
+        &self.expressions
     }
 
     fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
