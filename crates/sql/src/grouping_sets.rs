@@ -1,12 +1,13 @@
 //! GROUP BY with several elements of which one is GROUPING SETS, ROLLUP or CUBE: the planner keeps one of them alone, and reads
 //! no tuples within them. All become one list of sets: each set of an element with each of the others.
 
-use super::calls::quoted_call as called;
+use super::calls::{all_unnamed, quoted_call as called};
 use super::folding::SPELLED;
 use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    Expr, GroupByExpr, Ident, OrderByExpr, Select, SelectItem, SetExpr, UnaryOperator, Value,
+    Expr, Function, FunctionArguments, GroupByExpr, Ident, OrderByExpr, Select, SelectItem,
+    SetExpr, UnaryOperator, Value,
 };
 
 /// As many sets as DuckDB takes.
@@ -99,7 +100,22 @@ fn columns(body: &SetExpr) -> Option<usize> {
 /// The sets of one element.
 fn alternatives(element: &Expr) -> Result<Vec<Vec<Expr>>> {
     Ok(match element {
-        Expr::GroupingSets(sets) => sets.iter().map(|set| flat(set)).collect(),
+        Expr::GroupingSets(sets) => {
+            let mut all = vec![];
+            for set in sets {
+                match set.as_slice() {
+                    [one] => match nested(one) {
+                        Some(element) => all.extend(alternatives(&element)?),
+                        None => all.push(flat(set)),
+                    },
+                    _ => all.push(flat(set)),
+                }
+                if all.len() > MOST_SETS {
+                    return Err(too_many());
+                }
+            }
+            all
+        }
         Expr::Rollup(parts) => (0..=parts.len())
             .rev()
             .map(|n| parts[..n].iter().flat_map(|part| flat(part)).collect())
@@ -118,6 +134,26 @@ fn alternatives(element: &Expr) -> Result<Vec<Vec<Expr>>> {
         }
         other => vec![flat(std::slice::from_ref(other))],
     })
+}
+
+/// ROLLUP and CUBE within GROUPING SETS, which the parser reads as calls.
+fn nested(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(Function { name, args, .. }) = expr else {
+        return None;
+    };
+    let FunctionArguments::List(list) = args else {
+        return None;
+    };
+    let parts = all_unnamed(&list.args)?;
+    let parts = parts.into_iter().map(|part| match part {
+        Expr::Tuple(items) => items,
+        other => vec![other],
+    });
+    match name.to_string().to_ascii_lowercase().as_str() {
+        "rollup" => Some(Expr::Rollup(parts.collect())),
+        "cube" => Some(Expr::Cube(parts.collect())),
+        _ => None,
+    }
 }
 
 /// Expressions, those of tuples one by one.

@@ -314,6 +314,8 @@ pub(crate) fn in_order(name: &str, function: &Function) -> Result<Option<Expr>> 
             return Ok(None);
         };
         args.push(match descends {
+            // A value of the list is counted from its other end.
+            true if called == "quantile_disc" => template("(-($1))", std::slice::from_ref(share))?,
             true => template("(1 - $1)", std::slice::from_ref(share))?,
             false => share.clone(),
         });

@@ -6,6 +6,7 @@ mod json_values;
 mod lambda_fields;
 mod lateral_tables;
 mod named_alike;
+mod ordered_aggregates;
 mod ordinality;
 mod row_values;
 mod unnest_order;
@@ -163,6 +164,7 @@ impl<'a> Rewriter<'a> {
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             self.direct(&mut window.order_by);
         }
+        window_order::rank_by_own_order(function)?;
         window_order::with_key(function)?;
         aggregate_order::read(function)?;
         aggregate_order::first_and_last(function);
@@ -327,7 +329,10 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match written::replaced(expr) {
+        let replaced = written::replaced(expr);
+        match replaced.and_then(|new| {
+            new.map_or_else(|| ordered_aggregates::meant(expr), |new| Ok(Some(new)))
+        }) {
             Ok(None) => {}
             Ok(Some(new)) => *expr = new,
             Err(error) => return ControlFlow::Break(Box::new(error)),

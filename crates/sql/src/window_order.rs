@@ -4,6 +4,7 @@
 //! What must hold: FILTER, DISTINCT and the window stay with the aggregate, whose rows they choose.
 
 use super::calls::{all_unnamed, quoted_call};
+use super::parser::RANKS;
 use super::template::template;
 use crate::error::{Error, Result};
 use crate::walk::visit_mut;
@@ -19,6 +20,23 @@ pub const IN_ORDER: &str = "$in_order";
 
 /// `fill(x) OVER (ORDER BY y)`, which has `y` for an argument.
 pub const FILL: &str = "$fill";
+
+/// `rank(ORDER BY x) OVER (PARTITION BY g)` is `rank() OVER (PARTITION BY g ORDER BY x)`.
+pub(super) fn rank_by_own_order(function: &mut Function) -> Result<()> {
+    let called = function.name.to_string();
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let is_order =
+        |clause: &FunctionArgumentClause| matches!(clause, FunctionArgumentClause::OrderBy(_));
+    let is_rank = RANKS.iter().any(|rank| called.eq_ignore_ascii_case(rank));
+    if !is_rank || !list.clauses.iter().any(is_order) {
+        return Ok(());
+    }
+    // What `parser/ranks.rs` has put there.
+    list.args.clear();
+    by_own_order(function).map(drop)
+}
 
 /// Gives `fill` what its rows are sorted by as an argument.
 pub(super) fn with_key(function: &mut Function) -> Result<()> {

@@ -20,6 +20,7 @@ mod merge_statement;
 mod more_joins;
 mod phrases;
 mod pivots;
+mod ranks;
 mod samples;
 mod sequences;
 mod shapes;
@@ -52,6 +53,7 @@ use call_and_set::{call, pragma, reset, set, set_variable};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
 use phrases::{PlainPhrases, named_columns, plain_phrases, postgres_operators, without_data};
+pub(crate) use ranks::RANKS;
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
@@ -113,6 +115,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     plain_phrases(&mut tokens);
     frames::with_marked_windows(&mut tokens);
     keyed_queries::with_marked_columns(&mut tokens);
+    ranks::with_arguments(&mut tokens);
     plain_map_types(&mut tokens, false);
     locking::plain_locks(&mut tokens);
     from_first::with_their_stars(&mut tokens);
