@@ -81,6 +81,8 @@ pub(crate) struct SessionSettings {
     pub(crate) progress_bar: bool,
     /// Whether `/` is `//`.
     pub(crate) integer_division: bool,
+    /// Whether a query that stands for a value may have one row alone.
+    pub(crate) one_row: bool,
     /// Values of settings that change nothing.
     pub(crate) hints: HashMap<&'static str, String>,
     /// The name of the time zone in which instants are shown.
@@ -110,6 +112,7 @@ impl Session {
             log_lock_waits: true,
             progress_bar: true,
             integer_division: false,
+            one_row: true,
             hints: HashMap::new(),
             time_zone: UTC,
         };

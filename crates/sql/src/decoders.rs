@@ -17,6 +17,7 @@ pub fn sql(bytes: &[u8]) {
                 descending: false,
                 complete: &|_| None,
                 is_scalar: &|_| false,
+                is_aggregate: &|_| false,
                 setting: &|_| Err(Error::catalog("no setting")),
                 alike: &|_| vec![],
             };

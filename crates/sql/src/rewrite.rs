@@ -9,6 +9,7 @@ mod named_alike;
 mod ordered_aggregates;
 mod ordinality;
 mod row_values;
+mod scalar_queries;
 mod unnest_order;
 mod written;
 
@@ -64,6 +65,8 @@ pub struct Place<'a> {
     pub complete: Complete<'a>,
     /// Whether a name is that of a function of one row.
     pub is_scalar: &'a dyn Fn(&str) -> bool,
+    /// Whether a name is that of an aggregate.
+    pub is_aggregate: &'a dyn Fn(&str) -> bool,
     /// A setting's value as a literal.
     pub setting: &'a dyn Fn(&str) -> Result<Expr>,
     /// Names around a table that mean themselves alone.
@@ -101,6 +104,8 @@ struct Rewriter<'a> {
     names: [Expr; 2],
     /// Queries of WITH RECURSIVE, whose union is none of other queries.
     recursive: Vec<*const Query>,
+    /// Queries behind ANY and ALL, which stand for all their values.
+    of_values: Vec<*const Query>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -110,6 +115,7 @@ impl<'a> Rewriter<'a> {
             place,
             names: [text(place.database), text(place.schema)],
             recursive: vec![],
+            of_values: vec![],
         }
     }
 
@@ -155,6 +161,30 @@ impl<'a> Rewriter<'a> {
         let queries = queries.map(|table| std::ptr::from_ref(table.query.as_ref()));
         self.recursive.extend(queries);
         Ok(())
+    }
+
+    /// What a query that stands for a value is.
+    fn scalar_query(&mut self, expr: &mut Expr) -> Result<()> {
+        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = &*expr
+            && let Expr::Subquery(query) = right.as_ref()
+        {
+            self.of_values.push(std::ptr::from_ref(query.as_ref()));
+        }
+        let is_value = match &*expr {
+            Expr::Subquery(query) => !self.of_values.contains(&std::ptr::from_ref(query.as_ref())),
+            _ => false,
+        };
+        if !is_value {
+            return Ok(());
+        }
+        if let Some(meant) = scalar_queries::outer_aggregate(expr, self.place.is_aggregate) {
+            *expr = meant;
+        }
+        let refuses = (self.place.setting)("scalar_subquery_error_on_multiple_rows");
+        match matches!(expr, Expr::Subquery(_)) && refuses.is_ok_and(|on| !is_true(&on)) {
+            true => scalar_queries::first_row(expr),
+            false => Ok(()),
+        }
     }
 
     /// What a call becomes, if anything.
@@ -336,6 +366,9 @@ impl VisitorMut for Rewriter<'_> {
             Ok(None) => {}
             Ok(Some(new)) => *expr = new,
             Err(error) => return ControlFlow::Break(Box::new(error)),
+        }
+        if let Err(error) = self.scalar_query(expr) {
+            return ControlFlow::Break(Box::new(error));
         }
         if let Expr::Function(function) = expr
             && let Err(error) = compare_arguments(function)

@@ -35,13 +35,14 @@ const FUNCTIONS: [&str; 24] = [
 ];
 
 /// Settings that a session has for itself.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     "default_null_order",
     "default_order",
     "default_transaction_isolation",
     "enable_progress_bar",
     "explain_output",
     "lock_timeout",
+    "scalar_subquery_error_on_multiple_rows",
     "schema",
     "search_path",
     "sql_dialect",

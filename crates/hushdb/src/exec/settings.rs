@@ -26,7 +26,7 @@ const LEAST_MEMORY: usize = 16 << 20;
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
-const SETTINGS: [Setting; 28] = [
+const SETTINGS: [Setting; 29] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -317,6 +317,19 @@ const SETTINGS: [Setting; 28] = [
             Ok(())
         },
         default: |_| "0".into(),
+    },
+    Setting {
+        name: "scalar_subquery_error_on_multiple_rows",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: true,
+        description: "Whether several rows of a query that stands for a value are an error; otherwise the first is the value",
+        get: |session| session.settings.lock().one_row.to_string(),
+        set: |session, text| {
+            session.settings.lock().one_row = flag("scalar_subquery_error_on_multiple_rows", text)?;
+            Ok(())
+        },
+        default: |_| "true".into(),
     },
     Setting {
         name: "schema",

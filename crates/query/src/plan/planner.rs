@@ -227,6 +227,7 @@ impl<'a> Planner<'a> {
                 Some([name.database, name.schema, name.name])
             },
             is_scalar: &|name| self.state().scalar_functions().contains_key(name),
+            is_aggregate: &|name| self.state().aggregate_functions().contains_key(name),
             setting: &|name| self.surroundings.setting(name),
             alike: &|relation| self.alike(relation),
         })
