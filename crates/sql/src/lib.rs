@@ -139,7 +139,9 @@ pub use postgres_types::{
 };
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use recursive_queries::RECURRING;
-pub use rewrite::{AS_JSON, BIT_NOT, Place, TRY_AS_JSON, rewrite, rewrite_expr};
+pub use rewrite::{
+    AS_JSON, BIT_NOT, Place, TRY_AS_JSON, make_lateral, may_be_lateral, rewrite, rewrite_expr,
+};
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};

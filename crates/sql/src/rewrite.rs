@@ -2,12 +2,15 @@
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
 mod distinct_on;
+mod implicit_lateral;
 mod json_values;
 mod lambda_fields;
 mod lateral_tables;
 mod named_alike;
+mod named_columns;
 mod ordered_aggregates;
 mod ordinality;
+mod qualified_stars;
 mod row_values;
 mod scalar_queries;
 mod unnest_order;
@@ -52,6 +55,8 @@ use sqlparser::ast::{
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+
+pub use implicit_lateral::{make_lateral, may_be_lateral};
 
 /// What the meaning of a text depends on beside itself.
 pub struct Place<'a> {
@@ -131,6 +136,7 @@ impl<'a> Rewriter<'a> {
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
         unused_queries::leave_out(query);
+        named_columns::of_with(query)?;
         json_values::cast_nulls(query);
         distinct_on::number_rows(query)?;
         unnest_order::select_keys(query)?;
@@ -459,6 +465,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     named_windows::resolve_in_select(select)?;
     row_values::group_by_columns(select);
     row_values::keep_rows(select)?;
+    qualified_stars::complete(select);
     wildcards::plain(select)?;
     using_joins::name_singles(select);
     name_columns(select);

@@ -51,6 +51,7 @@ mod sequence_functions;
 mod session;
 mod set_keys;
 mod set_operations;
+mod short_aliases;
 mod snapshot;
 mod sorted_again;
 mod sound_parquet;

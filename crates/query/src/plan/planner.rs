@@ -13,6 +13,7 @@ use super::pivots;
 use super::samples::Samples;
 use super::sequence_functions::sequence_function;
 use super::set_operations::SetOperations;
+use super::short_aliases::ShortAliases;
 use super::snapshot::{Relation, Snapshot, TableName};
 use super::spelling::{folded_column, folded_source, spelled};
 use super::surroundings::Surroundings;
@@ -126,7 +127,7 @@ pub struct Planner<'a> {
     /// Counts what scans read, and cancels them.
     pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    relations: [Arc<dyn RelationPlanner>; 5],
+    relations: [Arc<dyn RelationPlanner>; 6],
     expressions: Vec<Arc<dyn ExprPlanner>>,
     /// How names behind dots are written.
     members: Written,
@@ -184,6 +185,7 @@ impl<'a> Planner<'a> {
             relations: [
                 Arc::new(UnnestedKeys::default()),
                 Arc::new(Samples),
+                Arc::new(ShortAliases),
                 Arc::new(LateralUnnest),
                 Arc::new(SetOperations),
                 Arc::new(UsingJoins),
@@ -313,16 +315,32 @@ impl<'a> Planner<'a> {
         &self,
         statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        let again = sql::may_be_lateral(&statement, DML_TARGET).then(|| statement.clone());
+        match (self.plan_with_items(statement), again) {
+            // A query in FROM may have meant columns of what is to its left.
+            (Err(PlanError::UnknownColumn(error)), Some(mut statement)) => {
+                sql::make_lateral(&mut statement, DML_TARGET);
+                let planned = self.plan_with_items(statement);
+                planned.map_err(|_| error)
+            }
+            (planned, _) => Ok(planned?),
+        }
+    }
+
+    fn plan_with_items(
+        &self,
+        statement: ast::Statement,
+    ) -> std::result::Result<(LogicalPlan, Vec<Option<String>>), PlanError> {
         let named = from_columns::gives_names(&statement).then(|| statement.clone());
         match (self.plan_written(statement), named) {
             // A name of a select list may have been meant.
             (Err(PlanError::UnknownColumn(error)), Some(mut statement)) => {
                 match from_columns::name_what_is_meant(self, &mut statement)? {
-                    true => Ok(self.plan_written(statement)?),
-                    false => Err(error),
+                    true => self.plan_written(statement),
+                    false => Err(PlanError::UnknownColumn(error)),
                 }
             }
-            (planned, _) => Ok(planned?),
+            (planned, _) => planned,
         }
     }
 

@@ -155,9 +155,8 @@ fn name_values(relation: &mut TableFactor, unnamed: &mut usize) {
         };
         table_alias(&name)
     });
-    if alias.columns.is_empty() {
-        alias.columns = columns;
-    }
+    let given = alias.columns.len();
+    alias.columns.extend(columns.into_iter().skip(given));
 }
 
 fn table_alias(name: &str) -> TableAlias {
