@@ -15,6 +15,7 @@ mod collations;
 mod column_names;
 mod constraints;
 mod cut_divide;
+mod date_parts;
 #[doc(hidden)]
 mod declared_types;
 pub mod decoders;
@@ -92,6 +93,7 @@ pub use chains::unchain;
 pub use collations::{COLLATE, collation};
 pub use column_names::unique;
 pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
+pub use date_parts::date_part_name;
 pub use declared_types::declared;
 pub use error::{Error, ErrorKind, Result, Subject, caught};
 pub use error_text::without_values;

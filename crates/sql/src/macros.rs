@@ -10,7 +10,8 @@ use super::calls::{call, quoted_call};
 use super::nested_calls;
 use super::operators::lambda;
 use super::template::template;
-use crate::error::{Error, Result};
+use crate::date_parts::date_part_name;
+use crate::error::{Error, ErrorKind, Result};
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -125,6 +126,8 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "list_sort($1, 'DESC', 'NULLS LAST')",
     ),
+    ("list_reverse_sort", 2, "list_sort($1, 'DESC', $2)"),
+    ("array_reverse_sort", 2, "list_sort($1, 'DESC', $2)"),
     (
         "array_reverse_sort",
         1,
@@ -298,11 +301,11 @@ const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
 
 /// What is put at an end has the type that both have in common, and a list that is NULL is empty.
 const LIST_APPEND: &str = "list_concat($1, make_array($2))";
-const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
+pub(super) const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
      WHEN list_contains($1, true) THEN true END";
-const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
+pub(super) const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
      WHEN list_contains($1, false) THEN false END";
-const LIST_STRING_AGG: &str =
+pub(super) const LIST_STRING_AGG: &str =
     "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END";
 
 /// Functions that are known by their text alone, with what they are: scalars, aggregates or macros.
@@ -341,8 +344,9 @@ pub(super) fn any_item(left: &Expr, op: &BinaryOperator, list: &Expr) -> Result<
 
 /// Parts of `date_diff`, and the number of such parts that a timestamp has behind it; the difference counts the borders
 /// between two timestamps.
-const DATE_PARTS: [(&str, &str); 12] = [
+const DATE_PARTS: [(&str, &str); 13] = [
     ("year", "CAST(date_part('year', $1) AS BIGINT)"),
+    ("isoyear", "CAST(date_part('isoyear', $1) AS BIGINT)"),
     (
         "quarter",
         "(CAST(date_part('year', $1) AS BIGINT) * 4 + CAST(date_part('quarter', $1) AS BIGINT))",
@@ -380,7 +384,7 @@ const DATE_PARTS: [(&str, &str); 12] = [
     ),
 ];
 
-/// `date_diff('part', from, to)`; None when the part is not one that is known.
+/// `date_diff('part', from, to)`, if the part is written as a text.
 fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     let [part, from, to] = args else {
         return Ok(None);
@@ -391,19 +395,23 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     let Value::SingleQuotedString(part) = &part.value else {
         return Ok(None);
     };
-    let part = part.to_lowercase();
-    let singular = part.strip_suffix('s').unwrap_or(&part);
+    let unknown = || {
+        let what = "extract specifier not recognized: date_diff takes a part from microsecond to millennium";
+        Error::new(ErrorKind::Conversion, what)
+    };
+    let part = date_part_name(part).ok_or_else(unknown)?;
     // Whole weeks are counted, not their borders.
-    let (singular, difference) = match singular {
-        "week" => ("day", "(($2 - $1) // 7)"),
+    let (part, difference) = match part {
+        "week" | "yearweek" => ("day", "(($2 - $1) // 7)"),
+        "dow" | "doy" | "isodow" | "julian" => ("day", "($2 - $1)"),
+        "epoch" => ("second", "($2 - $1)"),
         other => (other, "($2 - $1)"),
     };
-    let Some((_, count)) = DATE_PARTS.iter().find(|(name, _)| *name == singular) else {
-        return Ok(None);
-    };
+    let count = DATE_PARTS.iter().find(|(name, _)| *name == part);
+    let (_, count) = count.ok_or_else(unknown)?;
     // Days and what is longer are those of clocks; shorter parts go by between instants, if one of both is one.
     let shorter = ["hour", "minute", "second", "millisecond", "microsecond"];
-    let moment = match shorter.contains(&singular) {
+    let moment = match shorter.contains(&part) {
         true => "\"$finite\"(\"$moment\"($1, $2))",
         false => "\"$finite\"(CAST($1 AS TIMESTAMP))",
     };
@@ -505,6 +513,7 @@ fn constant_integer(expr: &Expr) -> Option<u32> {
 /// A struct of the parts.
 fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
     let mut text = "named_struct(".to_owned();
+    let mut names = vec![];
     for (at, part) in parts.iter().enumerate() {
         let name = match part {
             Expr::Value(value) => match &value.value {
@@ -516,6 +525,7 @@ fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(only_names());
         }
+        names.push(name.clone());
         let ty = match name.as_str() {
             "epoch" | "julian" => "DOUBLE",
             _ => "BIGINT",
@@ -523,6 +533,7 @@ fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
         let comma = if at > 0 { ", " } else { "" };
         text += &format!("{comma}'{name}', CAST(date_part('{name}', $1) AS {ty})");
     }
+    nested_calls::refuse_names_twice(names.iter().map(String::as_str))?;
     template(&(text + ")"), std::slice::from_ref(of))
 }
 

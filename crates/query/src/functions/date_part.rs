@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_sql::Error;
+use hushdb_sql::{Error, ErrorKind, date_part_name};
 use std::sync::{Arc, LazyLock};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -157,7 +157,7 @@ impl DatePart {
                 ColumnarValue::Scalar(part) if is_yearweek(part) => {
                     return self.year_and_week(args);
                 }
-                ColumnarValue::Scalar(part) => under_its_own_name(part),
+                ColumnarValue::Scalar(part) => under_its_own_name(part)?,
                 parts => parts.clone(),
             };
             let near = match of {
@@ -244,15 +244,18 @@ fn is_yearweek(part: &ScalarValue) -> bool {
 }
 
 /// A part under the name that the library knows.
-fn under_its_own_name(part: &ScalarValue) -> ColumnarValue {
+fn under_its_own_name(part: &ScalarValue) -> Result<ColumnarValue> {
     let name = part.try_as_str().flatten().unwrap_or_default();
-    let known = match name.to_ascii_lowercase().as_str() {
-        "dayofweek" | "weekday" => "dow",
-        "dayofyear" => "doy",
-        "weekofyear" => "week",
-        _ => return ColumnarValue::Scalar(part.clone()),
+    let known = match date_part_name(name) {
+        Some(known) => known,
+        // As `nanosecond(x)` asks for it.
+        None if name == "nanosecond" => name,
+        None => {
+            let what = "extract specifier not recognized";
+            return Err(Error::new(ErrorKind::Conversion, what).into());
+        }
     };
-    ColumnarValue::Scalar(ScalarValue::Utf8(Some(known.into())))
+    Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(known.into()))))
 }
 
 /// How a part of the distance of an instant's zone follows from its seconds.
@@ -272,11 +275,10 @@ fn of_years(part: &ScalarValue) -> Option<fn(i64) -> i64> {
             _ => year / each - 1,
         }
     }
-    let part = part.try_as_str().flatten()?.to_ascii_lowercase();
-    Some(match part.as_str() {
-        "millennium" | "millennia" | "millenium" | "mil" | "mils" => |year| counted(year, 1000),
-        "century" | "centuries" | "cent" | "c" => |year| counted(year, 100),
-        "decade" | "decades" | "dec" | "decs" => |year| year / 10,
+    Some(match date_part_name(part.try_as_str().flatten()?)? {
+        "millennium" => |year| counted(year, 1000),
+        "century" => |year| counted(year, 100),
+        "decade" => |year| year / 10,
         "era" => |year| i64::from(year > 0),
         _ => return None,
     })
@@ -291,26 +293,23 @@ fn is_null(part: Option<&DataType>, constants: &[Option<&ScalarValue>]) -> bool 
 /// A part of intervals.
 fn interval_parts(part: &str, of: &ArrayRef) -> Result<ArrayRef> {
     let of = of.as_primitive::<IntervalMonthDayNanoType>();
-    let part = part.to_ascii_lowercase();
-    let part_of: fn(IntervalMonthDayNano) -> i64 = match part.as_str() {
+    let part_of: fn(IntervalMonthDayNano) -> i64 = match date_part_name(part).unwrap_or_default() {
         "epoch" => {
             let seconds = of.iter().map(|i| i.map(epoch));
             return Ok(Arc::new(seconds.collect::<Float64Array>()));
         }
-        "millennium" | "millennia" | "millenium" | "mil" | "mils" => |i| years(i) / 1000,
-        "century" | "centuries" | "cent" | "c" => |i| years(i) / 100,
-        "decade" | "decades" | "dec" | "decs" => |i| years(i) / 10,
-        "year" | "years" | "yr" | "yrs" | "y" => years,
-        "quarter" | "quarters" => |i| months(i) / 3 + 1,
-        "month" | "months" | "mon" | "mons" => months,
-        "day" | "days" | "dayofmonth" | "d" => |i| i64::from(i.days),
-        "hour" | "hours" | "hr" | "hrs" | "h" => |i| micros(i) / MICROS_PER_HOUR,
-        "minute" | "minutes" | "min" | "mins" | "m" => {
-            |i| micros(i) % MICROS_PER_HOUR / MICROS_PER_MINUTE
-        }
-        "second" | "seconds" | "sec" | "secs" | "s" => |i| micros_of_minute(i) / MICROS_PER_SECOND,
-        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => |i| micros_of_minute(i) / 1000,
-        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => micros_of_minute,
+        "millennium" => |i| years(i) / 1000,
+        "century" => |i| years(i) / 100,
+        "decade" => |i| years(i) / 10,
+        "year" => years,
+        "quarter" => |i| months(i) / 3 + 1,
+        "month" => months,
+        "day" => |i| i64::from(i.days),
+        "hour" => |i| micros(i) / MICROS_PER_HOUR,
+        "minute" => |i| micros(i) % MICROS_PER_HOUR / MICROS_PER_MINUTE,
+        "second" => |i| micros_of_minute(i) / MICROS_PER_SECOND,
+        "millisecond" => |i| micros_of_minute(i) / 1000,
+        "microsecond" => micros_of_minute,
         _ => {
             let text = format!("interval units \"{part}\" are not there");
             return Err(Error::unsupported(text).into());

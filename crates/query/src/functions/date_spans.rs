@@ -20,7 +20,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{Error, ErrorKind, date_part_name};
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -38,7 +38,11 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             |types, _| as_moment(types),
             |call, _| {
                 let [of, _] = call.take()?;
-                cast_rounding(of, call.to, false)
+                match of.data_type() {
+                    // Of the first day.
+                    DataType::Time64(_) => Ok(cast(&cast(of, &DataType::Int64)?, call.to)?),
+                    _ => cast_rounding(of, call.to, false),
+                }
             },
         ),
         (
@@ -107,6 +111,7 @@ fn one_beside_another(types: &[DataType]) -> Option<Vec<DataType>> {
     let of = match of {
         of if of.is_string() => DataType::Utf8View,
         DataType::Timestamp(..) | DataType::Date32 => of.clone(),
+        DataType::Time64(_) | DataType::Time32(_) => DataType::Time64(TimeUnit::Microsecond),
         DataType::Null => as_moment(types)?,
         _ => return None,
     };
@@ -241,23 +246,21 @@ enum Unit {
 }
 
 fn unit(part: &str) -> Option<Unit> {
-    let part = part.to_lowercase();
     let seconds = |seconds: i64| Unit::Micros(seconds * 1_000_000);
-    Some(match part.as_str() {
-        "millennium" | "millennia" | "mil" | "millenniums" => Unit::Months(12_000),
-        "century" | "centuries" | "cent" | "c" => Unit::Months(1200),
-        "decade" | "decades" | "dec" | "decs" => Unit::Months(120),
-        "year" | "years" | "yr" | "yrs" | "y" | "isoyear" => Unit::Months(12),
-        "quarter" | "quarters" => Unit::Months(3),
-        "month" | "months" | "mon" | "mons" => Unit::Months(1),
-        "week" | "weeks" | "w" | "weekofyear" | "yearweek" => seconds(7 * 86_400),
-        "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
-        | "doy" | "dayofyear" | "julian" => seconds(86_400),
-        "hour" | "hours" | "hr" | "hrs" | "h" => seconds(3600),
-        "minute" | "minutes" | "min" | "mins" | "m" => seconds(60),
-        "second" | "seconds" | "sec" | "secs" | "s" | "epoch" => seconds(1),
-        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => Unit::Micros(1000),
-        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Unit::Micros(1),
+    Some(match date_part_name(part)? {
+        "millennium" => Unit::Months(12_000),
+        "century" => Unit::Months(1200),
+        "decade" => Unit::Months(120),
+        "year" | "isoyear" => Unit::Months(12),
+        "quarter" => Unit::Months(3),
+        "month" => Unit::Months(1),
+        "week" | "yearweek" => seconds(7 * 86_400),
+        "day" | "dow" | "isodow" | "doy" | "julian" => seconds(86_400),
+        "hour" => seconds(3600),
+        "minute" => seconds(60),
+        "second" | "epoch" => seconds(1),
+        "millisecond" => Unit::Micros(1000),
+        "microsecond" => Unit::Micros(1),
         _ => return None,
     })
 }

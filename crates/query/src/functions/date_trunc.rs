@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{Error, ErrorKind, date_part_name};
 use std::sync::Arc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -63,20 +63,22 @@ fn truncate_interval(part: &str, of: IntervalMonthDayNano) -> Result<IntervalMon
     let months = |unit: i32| IntervalMonthDayNano::new(of.months / unit * unit, 0, 0);
     let time =
         |unit: i64| IntervalMonthDayNano::new(of.months, of.days, of.nanoseconds / unit * unit);
-    Ok(match part.to_lowercase().as_str() {
-        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => time(1_000),
-        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => time(1_000_000),
-        "second" | "seconds" | "sec" | "secs" | "s" => time(1_000_000_000),
-        "minute" | "minutes" | "min" | "mins" | "m" => time(60_000_000_000),
-        "hour" | "hours" | "hr" | "hrs" | "h" => time(3_600_000_000_000),
-        "day" | "days" | "d" => IntervalMonthDayNano::new(of.months, of.days, 0),
-        "week" | "weeks" | "w" => IntervalMonthDayNano::new(of.months, of.days / 7 * 7, 0),
-        "month" | "months" | "mon" | "mons" => months(1),
-        "quarter" | "quarters" => months(3),
-        "year" | "years" | "yr" | "yrs" | "y" => months(MONTHS_PER_YEAR),
-        "decade" | "decades" => months(10 * MONTHS_PER_YEAR),
-        "century" | "centuries" => months(100 * MONTHS_PER_YEAR),
-        "millennium" | "millennia" => months(1000 * MONTHS_PER_YEAR),
+    Ok(match date_part_name(part).unwrap_or_default() {
+        "microsecond" => time(1_000),
+        "millisecond" => time(1_000_000),
+        "second" | "epoch" => time(1_000_000_000),
+        "minute" => time(60_000_000_000),
+        "hour" => time(3_600_000_000_000),
+        "day" | "dow" | "doy" | "isodow" | "julian" => {
+            IntervalMonthDayNano::new(of.months, of.days, 0)
+        }
+        "week" | "yearweek" => IntervalMonthDayNano::new(of.months, of.days / 7 * 7, 0),
+        "month" => months(1),
+        "quarter" => months(3),
+        "year" | "isoyear" => months(MONTHS_PER_YEAR),
+        "decade" => months(10 * MONTHS_PER_YEAR),
+        "century" => months(100 * MONTHS_PER_YEAR),
+        "millennium" => months(1000 * MONTHS_PER_YEAR),
         _ => return Err(unknown_part()),
     })
 }
@@ -124,26 +126,28 @@ fn truncate(part: &str, value: i64, per_second: i64) -> Result<i64> {
     let down = |value: i64, to: i64| value.div_euclid(to) * to;
     let day = value.div_euclid(SECONDS_PER_DAY * per_second);
     let (year, month, day_of_month) = calendar(day);
-    let part = part.to_lowercase();
-    let first_day = match part.as_str() {
-        "microsecond" | "microseconds" | "us" => {
+    // Weeks begin on Monday.
+    let monday = |day: i64| day - (day + 3).rem_euclid(7);
+    let first_day = match date_part_name(part).unwrap_or_default() {
+        "microsecond" => {
             return Ok(down(value, (per_second / 1_000_000).max(1)));
         }
-        "millisecond" | "milliseconds" | "ms" => {
+        "millisecond" => {
             return Ok(down(value, (per_second / 1_000).max(1)));
         }
-        "second" | "seconds" | "sec" | "secs" | "s" => return Ok(down(value, per_second)),
-        "minute" | "minutes" | "min" | "mins" | "m" => return Ok(down(value, 60 * per_second)),
-        "hour" | "hours" | "hr" | "hrs" | "h" => return Ok(down(value, 3_600 * per_second)),
-        "day" | "days" | "d" => day,
-        // Weeks begin on Monday.
-        "week" | "weeks" | "w" => day - (day + 3).rem_euclid(7),
-        "month" | "months" | "mon" | "mons" => day - day_of_month + 1,
-        "quarter" | "quarters" => first_of(year, month - (month - 1) % 3),
-        "year" | "years" | "yr" | "yrs" | "y" => first_of(year, 1),
-        "decade" | "decades" => first_of(year / 10 * 10, 1),
-        "century" | "centuries" => first_of(year / 100 * 100, 1),
-        "millennium" | "millennia" => first_of(year / 1000 * 1000, 1),
+        "second" | "epoch" => return Ok(down(value, per_second)),
+        "minute" => return Ok(down(value, 60 * per_second)),
+        "hour" => return Ok(down(value, 3_600 * per_second)),
+        "day" | "dow" | "doy" | "isodow" | "julian" => day,
+        "week" | "yearweek" => monday(day),
+        "month" => day - day_of_month + 1,
+        "quarter" => first_of(year, month - (month - 1) % 3),
+        "year" => first_of(year, 1),
+        // The first week is that of 4 January, and a week is of the year of its Thursday.
+        "isoyear" => monday(first_of(calendar(monday(day) + 3).0, 1) + 3),
+        "decade" => first_of(year / 10 * 10, 1),
+        "century" => first_of(year / 100 * 100, 1),
+        "millennium" => first_of(year / 1000 * 1000, 1),
         _ => return Err(unknown_part()),
     };
     let beyond = || Error::new(ErrorKind::OutOfRange, "the timestamp is out of range");
