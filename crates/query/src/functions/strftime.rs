@@ -202,7 +202,7 @@ impl Shown {
         let several = match letter {
             'a' => return out.write_str(weekday.get(..3)?).ok(),
             'A' => return out.write_str(weekday).ok(),
-            'b' => return out.write_str(month.get(..3)?).ok(),
+            'b' | 'h' => return out.write_str(month.get(..3)?).ok(),
             'B' => return out.write_str(month).ok(),
             'p' => {
                 return out

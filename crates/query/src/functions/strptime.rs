@@ -36,6 +36,10 @@ fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
             }
             return Ok(None);
         }
+        if !lenient && let Some(special) = special(row.text(0)) {
+            Parts::read("", row.text(1))?;
+            return Ok(Some(special));
+        }
         let found = Parts::read(row.text(0), row.text(1))?.and_then(|parts| parts.moment());
         match (found, lenient) {
             (None, false) => Err(Error::new(
@@ -49,13 +53,27 @@ fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
     Ok(Arc::new(moments))
 }
 
+/// A point in time that has a name in every format.
+fn special(text: &str) -> Option<i64> {
+    let named = [
+        ("infinity", i64::MAX),
+        ("-infinity", -i64::MAX),
+        ("epoch", 0),
+    ];
+    let text = text.trim_matches(is_space);
+    let found = named
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, micros)| *micros)
+}
+
 /// What a text says, and what stands where it says nothing.
 struct Parts<'a> {
     rest: &'a str,
     year: i64,
     month: i64,
     day: i64,
-    day_of_year: Option<i64>,
+    counted: Counted,
     hour: i64,
     /// The hour is one of twelve, of this half of the day.
     half: Option<i64>,
@@ -73,7 +91,7 @@ impl<'a> Parts<'a> {
             year: 1900,
             month: 1,
             day: 1,
-            day_of_year: None,
+            counted: Counted::default(),
             hour: 0,
             half: None,
             is_of_twelve: false,
@@ -117,13 +135,25 @@ impl<'a> Parts<'a> {
     /// Takes what a letter stands for; `None` if it is not there.
     fn take(&mut self, letter: char) -> Result<Option<()>, Error> {
         Ok(match letter {
-            'Y' => self.number(4).map(|v| self.year = v),
+            'Y' => self.number(4).map(|v| self.of_year(v)),
             'y' => self
                 .number(2)
-                .map(|v| self.year = if v < 69 { 2000 + v } else { 1900 + v }),
-            'm' => self.number(2).map(|v| self.month = v),
-            'd' => self.number(2).map(|v| self.day = v),
-            'j' => self.number(3).map(|v| self.day_of_year = Some(v)),
+                .map(|v| self.of_year(if v < 69 { 2000 + v } else { 1900 + v })),
+            'm' => self.number(2).map(|v| self.of_month(v)),
+            'd' => self.number(2).map(|v| {
+                self.day = v;
+                self.counted.by = By::Month;
+            }),
+            'j' | 'G' | 'U' | 'V' | 'W' | 'u' | 'w' => {
+                let digits = match letter {
+                    'j' => 3,
+                    'G' => 4,
+                    'u' | 'w' => 1,
+                    _ => 2,
+                };
+                self.number(digits)
+                    .and_then(|v| self.counted.take(letter, v))
+            }
             'H' => self.number(2).map(|v| self.hour = v),
             'I' => self.number(2).map(|v| {
                 self.hour = v;
@@ -133,25 +163,36 @@ impl<'a> Parts<'a> {
             'S' => self.number(2).map(|v| self.second = v),
             'f' => self.fraction(6),
             'g' => self.fraction(3),
-            'u' | 'w' => self.number(1).map(|_| ()),
             'p' => self.name(&["AM", "PM"]).map(|at| self.half = Some(at)),
             'a' => self.name(&WEEKDAYS.map(|name| &name[..3])).map(|_| ()),
             'A' => self.name(&WEEKDAYS).map(|_| ()),
             'b' => self
                 .name(&MONTHS.map(|name| &name[..3]))
-                .map(|at| self.month = at + 1),
-            'B' => self.name(&MONTHS).map(|at| self.month = at + 1),
+                .map(|at| self.of_month(at + 1)),
+            'B' => self.name(&MONTHS).map(|at| self.of_month(at + 1)),
             '%' => self.rest.strip_prefix('%').map(|rest| self.rest = rest),
             'c' => self.take_all("%Y-%m-%d %H:%M:%S")?.then_some(()),
             'x' => self.take_all("%Y-%m-%d")?.then_some(()),
             'X' | 'T' => self.take_all("%H:%M:%S")?.then_some(()),
-            'n' | 'z' | 'Z' | 'G' | 'U' | 'V' | 'W' => {
+            'n' | 'z' | 'Z' => {
                 return Err(Error::unsupported(
-                    "%n, %z, %Z, %G, %U, %V and %W in strptime are not there yet; take them out of the format",
+                    "%n, %z and %Z in strptime are not there yet; take them out of the format",
                 ));
             }
             _ => return Err(unreadable("Unrecognized format for strptime")),
         })
+    }
+
+    fn of_year(&mut self, year: i64) {
+        self.year = year;
+        if matches!(self.counted.by, By::Nothing | By::IsoYear | By::IsoWeek) {
+            self.counted.by = By::Year;
+        }
+    }
+
+    fn of_month(&mut self, month: i64) {
+        self.month = month;
+        self.counted.by = By::Month;
     }
 
     /// At most so many digits.
@@ -185,13 +226,9 @@ impl<'a> Parts<'a> {
 
     /// Microseconds since 1970.
     fn moment(&self) -> Option<i64> {
-        let days = match self.day_of_year {
-            None => day_of(self.year, self.month, self.day)?,
-            Some(day) => {
-                let found = day_of(self.year, 1, 1)?.checked_add(i32::try_from(day).ok()? - 1)?;
-                let is_within = day > 0 && found < day_of(self.year + 1, 1, 1)?;
-                is_within.then_some(found)?
-            }
+        let days = match self.counted.by {
+            By::Nothing | By::Year | By::Month => day_of(self.year, self.month, self.day)?,
+            _ => self.counted.day(self.year)?,
         };
         if self.is_of_twelve && self.hour == 0 || self.half.is_some() && self.hour > 12 {
             return None;
@@ -208,6 +245,118 @@ impl<'a> Parts<'a> {
         i64::from(days)
             .checked_mul(MICROS_PER_DAY)?
             .checked_add(micros)
+    }
+}
+
+/// What a day is counted by, of which what comes last in a format tells, as far as it goes with what came before.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Nothing,
+    Year,
+    Month,
+    DayOfYear,
+    IsoYear,
+    IsoWeek,
+    /// Weeks from a Sunday on, or from a Monday.
+    Week {
+        from_sunday: bool,
+    },
+}
+
+/// Years, weeks and days that are counted otherwise than by months.
+struct Counted {
+    by: By,
+    day_of_year: i64,
+    week: i64,
+    /// From the first of a week.
+    weekday: Option<i64>,
+    iso_year: i64,
+    iso_week: i64,
+    iso_weekday: i64,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self {
+            by: By::Nothing,
+            day_of_year: 1,
+            week: 0,
+            weekday: None,
+            iso_year: 1900,
+            iso_week: 1,
+            iso_weekday: 1,
+        }
+    }
+}
+
+impl Counted {
+    /// Takes the number of a letter; `None` if it is out of its range, or says what another has said otherwise.
+    fn take(&mut self, letter: char, number: i64) -> Option<()> {
+        let (least, most) = match letter {
+            'j' => (1, 366),
+            'G' => (0, 9999),
+            'V' => (1, 53),
+            'u' => (1, 7),
+            'w' => (0, 6),
+            _ => (0, 53),
+        };
+        if !(least..=most).contains(&number) {
+            return None;
+        }
+        let by = match letter {
+            'j' => By::DayOfYear,
+            'G' => By::IsoYear,
+            'V' => By::IsoWeek,
+            'u' => {
+                self.iso_weekday = number;
+                return Some(());
+            }
+            'w' => {
+                self.weekday = Some(number);
+                return Some(());
+            }
+            letter => By::Week {
+                from_sunday: letter == 'U',
+            },
+        };
+        self.by = match (self.by, by) {
+            (By::Month, _) => By::Month,
+            (By::Year, By::IsoYear) => By::Year,
+            (By::Nothing, by) | (By::Year, by @ (By::DayOfYear | By::Week { .. })) => by,
+            (By::IsoYear, By::IsoWeek) | (By::IsoWeek, By::IsoYear) => by,
+            _ => return None,
+        };
+        match letter {
+            'j' => self.day_of_year = number,
+            'G' => self.iso_year = number,
+            'V' => self.iso_week = number,
+            _ => self.week = number,
+        }
+        Some(())
+    }
+
+    /// Days since 1970 of what is counted, weeks and days of a year perhaps.
+    fn day(&self, year: i64) -> Option<i32> {
+        // Weeks begin on Monday.
+        let monday = |day: i64| day - (day + 3).rem_euclid(7);
+        let first = |year: i64| day_of(year, 1, 1).map(i64::from);
+        let day = match self.by {
+            By::DayOfYear => first(year)? + self.day_of_year - 1,
+            By::Week { from_sunday } => {
+                let january = first(year)?;
+                let begins = monday(january) - i64::from(from_sunday);
+                // What is before the first whole week is of week 0.
+                let begins = begins - 7 * i64::from(begins >= january);
+                let weekday = self.weekday.map_or(0, |day| match from_sunday {
+                    true => day,
+                    false => (day + 6) % 7,
+                });
+                begins + self.week * 7 + weekday
+            }
+            // The first week is that of 4 January.
+            _ => monday(first(self.iso_year)? + 3) + (self.iso_week - 1) * 7 + self.iso_weekday - 1,
+        };
+        i32::try_from(day).ok()
     }
 }
 
@@ -255,8 +404,10 @@ mod tests {
             ("19700102", "%Y%m%d", Some(MICROS_PER_DAY)),
             ("1970-13-01", "%Y-%m-%d", None),
             ("1970-01-02x", "%Y-%m-%d", None),
-            ("1970 366", "%Y %j", None),
             ("24", "%H", None),
+            ("1970 0 5", "%Y %U %w", Some(MICROS_PER_DAY)),
+            ("1970 1 5", "%G %V %u", Some(MICROS_PER_DAY)),
+            ("1970 0 5 1", "%Y %U %w %V", None),
         ] {
             assert_eq!(micros(text, format), value, "{text}");
         }
