@@ -23,6 +23,16 @@ pub(super) fn name_columns(select: &mut Select) {
     let tables = tables(select);
     let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
+        // Brackets around a name change nothing.
+        while let SelectItem::UnnamedExpr(Expr::Nested(inner)) = item
+            && matches!(
+                inner.as_ref(),
+                Expr::Nested(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+            )
+        {
+            let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
+            *item = SelectItem::UnnamedExpr(inner);
+        }
         if let SelectItem::UnnamedExpr(expr) = item
             && let Some(column) = wildcards.column(expr, &tables)
         {

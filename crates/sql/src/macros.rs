@@ -7,7 +7,7 @@ pub use aggregates::{
 };
 
 use super::calls::{call, quoted_call};
-use super::nested_calls;
+use super::nested_calls::{self, LIST_BOOL_AND, LIST_BOOL_OR, LIST_STRING_AGG};
 use super::operators::lambda;
 use super::template::template;
 use crate::date_parts::date_part_name;
@@ -301,12 +301,6 @@ const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
 
 /// What is put at an end has the type that both have in common, and a list that is NULL is empty.
 const LIST_APPEND: &str = "list_concat($1, make_array($2))";
-pub(super) const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
-     WHEN list_contains($1, true) THEN true END";
-pub(super) const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
-     WHEN list_contains($1, false) THEN false END";
-pub(super) const LIST_STRING_AGG: &str =
-    "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END";
 
 /// Functions that are known by their text alone, with what they are: scalars, aggregates or macros.
 pub fn functions_by_text() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -18,8 +18,19 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+pub(super) const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
+     WHEN list_contains($1, true) THEN true END";
+pub(super) const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
+     WHEN list_contains($1, false) THEN false END";
+pub(super) const LIST_STRING_AGG: &str =
+    "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END";
+const SEPARATED_TEXTS: &str =
+    "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), $2) END";
+/// All values of a list; of none NULL, as of no rows.
+const ALL: &str = "CASE WHEN len($1) > 0 THEN $1 END";
+
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
-const AGGREGATES: [(&str, &str); 38] = [
+const AGGREGATES: [(&str, &str); 47] = [
     ("min", "array_min($1)"),
     ("max", "array_max($1)"),
     ("sum", "list_sum($1)"),
@@ -30,13 +41,19 @@ const AGGREGATES: [(&str, &str); 38] = [
     ("last", "array_element($1, -1)"),
     ("any_value", "array_element(list_compact($1), 1)"),
     ("arbitrary", "array_element($1, 1)"),
+    ("string_agg", LIST_STRING_AGG),
+    ("group_concat", LIST_STRING_AGG),
+    ("listagg", LIST_STRING_AGG),
+    ("string_agg", SEPARATED_TEXTS),
+    ("group_concat", SEPARATED_TEXTS),
+    ("listagg", SEPARATED_TEXTS),
+    ("list", ALL),
+    ("array_agg", ALL),
+    ("bool_and", LIST_BOOL_AND),
+    ("bool_or", LIST_BOOL_OR),
     (
-        "string_agg",
-        "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END",
-    ),
-    (
-        "string_agg",
-        "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), $2) END",
+        "approx_count_distinct",
+        "CAST(len(list_distinct($1)) AS BIGINT)",
     ),
     ("median", "list_median($1)"),
     ("mode", "list_mode($1)"),
@@ -160,10 +177,10 @@ fn extracted(called: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
         ("struct_extract" | "union_extract", Some(Value::Null)) => {
             Ok(Some(Expr::value(Value::Null)))
         }
-        ("union_extract", _) => template("($1)[$2]", &[of, key]).map(Some),
-        ("struct_extract", _) | (_, Some(Value::SingleQuotedString(_))) => {
-            template("get_field($1, $2)", &[of, key]).map(Some)
-        }
+        ("union_extract", _)
+        | (_, Some(Value::SingleQuotedString(_)))
+        | ("struct_extract", Some(Value::Number(..))) => template("($1)[$2]", &[of, key]).map(Some),
+        ("struct_extract", _) => template("get_field($1, $2)", &[of, key]).map(Some),
         _ => Ok(None),
     }
 }

@@ -4,6 +4,7 @@
 
 use super::room::{Memory, Room, bytes_of};
 use super::whole::{item, list_of};
+use crate::common_types::map_of;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
@@ -14,6 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature,
 };
+use hushdb_sql::Error;
 use std::sync::Arc;
 
 /// A list of values: `[a, b]`.
@@ -91,6 +93,9 @@ impl Asked {
     /// The type as which an argument is taken: an array is a list like others, and so are those that become one list.
     fn taken(&self, of: &DataType) -> DataType {
         match (self.name(), item(of)) {
+            ("map_entries" | "map_keys" | "map_values", _) if of.is_null() => {
+                map_of(&DataType::Int32, &DataType::Int32)
+            }
             (MAKE_LIST, _) | (_, None | Some(DataType::Null)) => of.clone(),
             ("flatten", Some(lists)) => list_of(item(&lists).map_or(lists, list_of)),
             (_, Some(item)) => list_of(item),
@@ -116,6 +121,12 @@ impl ScalarUDFImpl for Asked {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        if let ("flatten", Some(each)) = (self.name(), types.first().and_then(item))
+            && !each.is_null()
+            && item(&each).is_none()
+        {
+            return Err(Error::binder("flatten takes a list of lists").into());
+        }
         let field = |ty: &DataType| Arc::new(Field::new("", self.taken(ty), true));
         let fields: Vec<FieldRef> = types.iter().map(field).collect();
         let coerced = fields_with_udf(&fields, self.inner.as_ref())?;

@@ -67,7 +67,7 @@ fn written(call: &Call<'_>, room: &mut Room, fill: Fill) -> Result<ArrayRef> {
         if row.is_multiple_of(LOOK_ROWS) {
             check()?;
         }
-        if formats.is_null(row) || columns.iter().any(|column| column.is_null(row)) {
+        if formats.is_null(row) || columns.iter().any(|column| is_null(column, row)) {
             out.append_null();
             continue;
         }
@@ -83,6 +83,11 @@ fn written(call: &Call<'_>, room: &mut Room, fill: Fill) -> Result<ArrayRef> {
         out.try_append_value(text)?;
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// Also where NULL is written, which has no type.
+fn is_null(column: &ArrayRef, row: usize) -> bool {
+    column.data_type().is_null() || column.is_null(row)
 }
 
 /// Numbers in the widest type of their kind.

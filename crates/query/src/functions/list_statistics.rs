@@ -95,9 +95,15 @@ fn of_any_values(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         ),
         (
             &["list_median"],
-            measured,
+            |types| {
+                let moments = || match types {
+                    [list] if matches!(item(list)?, DataType::Timestamp(..)) => plain(types),
+                    _ => points_in_time(types),
+                };
+                measured(types).or_else(moments).or_else(|| plain(types))
+            },
             |types, _| item(types.first()?),
-            |call, _| of_measures(call, |values| between(values, &[0.5])),
+            median,
         ),
         (
             &["list_mad"],
@@ -173,12 +179,43 @@ fn points_in_time(types: &[DataType]) -> Option<Vec<DataType>> {
     Some(vec![list_of(of)])
 }
 
+/// The value in the middle: of numbers and of points in time what lies between two of them, of others the lower one.
+fn median(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    match call.to {
+        DataType::Timestamp(..) | DataType::Time64(_) => of_measures(call, |points| {
+            let middle = between(&wide_micros(points)?, &[0.5])?;
+            Ok(cast(&cast(&middle, &DataType::Int64)?, points.data_type())?)
+        }),
+        of if measure(of).as_ref() == Some(of) => {
+            of_measures(call, |values| between(values, &[0.5]))
+        }
+        _ => {
+            let (list, rows) = compared(call, room)?;
+            let middle = (0..list.len()).map(|row| {
+                check()?;
+                let mut order: Vec<usize> = match list.is_valid(row) {
+                    true => items(&list, row).collect(),
+                    false => vec![],
+                };
+                order.sort_unstable_by(|a, b| rows.row(*a).cmp(&rows.row(*b)));
+                let place = order.len().saturating_sub(1) / 2;
+                Ok(order.get(place).map(|item| *item as u32))
+            });
+            let middle = middle.collect::<Result<UInt32Array>>()?;
+            Ok(take(list.values(), &middle, None)?)
+        }
+    }
+}
+
+/// Microseconds of points in time, as numbers with room to add them.
+fn wide_micros(points: &ArrayRef) -> Result<ArrayRef> {
+    let micros = cast(points, &DataType::Int64)?;
+    Ok(cast(&micros, &DataType::Decimal128(38, 0))?)
+}
+
 /// The time in the middle of all from the point in the middle.
 fn median_span(points: &ArrayRef) -> Result<ArrayRef> {
-    let micros = cast(
-        &cast(points, &DataType::Int64)?,
-        &DataType::Decimal128(38, 0),
-    )?;
+    let micros = wide_micros(points)?;
     let distance = median_distance(&micros, &between(&micros, &[0.5])?)?;
     let distance = cast(&distance, &DataType::Int64)?;
     let spans = distance.as_primitive::<Int64Type>().iter().map(|micros| {

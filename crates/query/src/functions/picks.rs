@@ -5,7 +5,9 @@ use super::maps::{check_keys, invalid, key_rows, maps};
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, registered};
 use crate::common_types::{common_type, entry_types, map_of};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt32Array, new_null_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, MapArray, UInt32Array, new_empty_array, new_null_array,
+};
 use datafusion::arrow::compute::{concat, take};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
@@ -58,7 +60,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 _ => None,
             },
             |types, _| match item(types.first()?)? {
-                DataType::Null => Some(DataType::Null),
+                DataType::Null if types.first()?.is_null() => Some(DataType::Null),
+                DataType::Null => Some(map_of(&DataType::Int32, &DataType::Int32)),
                 DataType::Struct(fields) => match fields.as_ref() {
                     [key, value] => Some(map_of(key.data_type(), value.data_type())),
                     _ => None,
@@ -197,12 +200,14 @@ fn taken(values: &ArrayRef, places: Vec<Range<usize>>) -> Result<ArrayRef> {
 }
 
 fn from_entries(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
-    if let Some(nothing) = call.nothing() {
+    if let Some(nothing) = call.of_null() {
         return Ok(nothing);
     }
     let [lists] = call.take()?;
     let lists = lists.as_list::<i32>();
-    let entries = lists.values().as_struct();
+    let Some(entries) = lists.values().as_struct_opt() else {
+        return from_no_entries(call, lists);
+    };
     let valid: Vec<bool> = (0..lists.len()).map(|row| lists.is_valid(row)).collect();
     let items = valid.iter().enumerate().map(|(row, valid)| match valid {
         true => items_of(lists, row),
@@ -222,6 +227,21 @@ fn from_entries(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
     let keys = taken(entries.column(0), items.clone())?;
     let values = taken(entries.column(1), items)?;
     maps(call.to, (keys, values), lengths, valid)
+}
+
+/// Maps of lists without a type, in which there are at most NULLs.
+fn from_no_entries(call: &Call<'_>, lists: &ListArray) -> Result<ArrayRef> {
+    if !lists.values().is_empty() {
+        return Err(invalid("Map keys can not be NULL."));
+    }
+    let none = new_empty_array(&DataType::Int32);
+    let valid = (0..lists.len()).map(|row| lists.is_valid(row)).collect();
+    maps(
+        call.to,
+        (Arc::clone(&none), none),
+        vec![0; lists.len()],
+        valid,
+    )
 }
 
 /// One type for all maps; an untyped NULL is one of it.

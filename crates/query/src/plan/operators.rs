@@ -13,7 +13,7 @@ use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::{
     ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
-    SLICE, SUBSTRING, date_part, huge_bits, in_brackets, rounds, within_brackets,
+    SLICE, SUBSTRING, date_part, huge_bits, in_brackets, of_texts, rounds, within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -318,7 +318,7 @@ impl ExprPlanner for DuckOperators {
         let Some(substring) = &self.substring else {
             return Ok(PlannerResult::Original(args));
         };
-        let call = ScalarFunction::new_udf(Arc::clone(substring), args);
+        let call = ScalarFunction::new_udf(of_texts(Arc::clone(substring)), args);
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
     }
 
@@ -326,7 +326,7 @@ impl ExprPlanner for DuckOperators {
         let Some(position) = &self.position else {
             return Ok(PlannerResult::Original(args));
         };
-        let call = ScalarFunction::new_udf(Arc::clone(position), args);
+        let call = ScalarFunction::new_udf(of_texts(Arc::clone(position)), args);
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
     }
 
