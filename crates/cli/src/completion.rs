@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::dot_command::{self, quoted};
+use crate::dot_command;
 use crate::output::Mode;
+use crate::quoted_names::quoted;
 use crate::session::Session;
 
 /// Words that statements are made of, as a person types them.

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::freshness_options::FreshnessOptions;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Mode, Printer, Sink, Style};
+use crate::quoted_names::quoted;
 use crate::session::{Session, Target};
 
 const HELP: &str = "\
@@ -305,19 +306,6 @@ fn at(database: &str, schema: &str, table: &str) -> String {
     )
 }
 
-/// A name as an identifier, in quotes where it needs them.
-pub(crate) fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|character| {
-            character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
-        });
-    if plain {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
-
 /// SQL's LIKE without regard to case: `%` is any text, `_` one character.
 fn like(name: &str, pattern: &str) -> bool {
     let mut pattern = pattern.chars();
@@ -382,11 +370,5 @@ mod tests {
         for pattern in ["", "order", "%x%", "orders_"] {
             assert!(!like("orders", pattern), "{pattern}");
         }
-    }
-
-    #[test]
-    fn names_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("orders"), "orders");
-        assert_eq!(quoted("My \"table\""), "\"My \"\"table\"\"\"");
     }
 }

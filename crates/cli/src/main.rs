@@ -23,6 +23,7 @@ mod key_options;
 mod keys;
 mod output;
 mod progress;
+mod quoted_names;
 mod rekey;
 mod salvage;
 mod script;

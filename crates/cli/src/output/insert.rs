@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 
 use super::{Printer, Style, texts};
-use crate::dot_command::quoted;
 use crate::failure::Failure;
+use crate::quoted_names::quoted;
 
 pub(super) struct Insert {
     /// The statement up to its first value.
