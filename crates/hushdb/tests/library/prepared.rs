@@ -378,8 +378,14 @@ fn any_statement_can_be_prepared() {
         run("ROLLBACK", &[1.into()]).unwrap_err().kind(),
         ErrorKind::Binder
     );
-    let named = connection.prepare("SELECT $name").map(drop).unwrap_err();
-    assert_eq!(named.kind(), ErrorKind::Unsupported);
+    let named = connection.prepare("SELECT $b::INTEGER - $a, $B").unwrap();
+    assert_eq!(named.parameter_count(), 2);
+    assert_eq!(
+        outcome(named.execute(&[7.into(), 2.into()])).unwrap().rows,
+        [[Some("5".to_string()), Some("7".to_string())]]
+    );
+    let mixed = connection.prepare("SELECT $name, ?").map(drop);
+    assert_eq!(mixed.unwrap_err().kind(), ErrorKind::Unsupported);
     let broken = connection.prepare("SELEC 1").map(drop).unwrap_err();
     assert_eq!(broken.kind(), ErrorKind::Parser);
     let sum = connection.prepare("SELECT ?::INTEGER + $2").unwrap();
