@@ -268,6 +268,9 @@ fn in_places<'a>(names: &[String], values: &'a [ast::Expr]) -> Result<Vec<&'a as
         };
         let name = sql::folded(&left.to_string());
         match names.iter().position(|known| *known == name) {
+            Some(place) if places[place].is_some() => {
+                return Err(Error::invalid(format!("{name} is given twice")));
+            }
             Some(place) => places[place] = Some(right),
             None => {
                 return Err(Error::invalid(format!(
@@ -278,6 +281,11 @@ fn in_places<'a>(names: &[String], values: &'a [ast::Expr]) -> Result<Vec<&'a as
     }
     if names.is_empty() {
         return Ok(others);
+    }
+    if !others.is_empty() && places.iter().any(Option::is_some) {
+        return Err(Error::unsupported(
+            "Mixing named parameters and positional parameters is not supported yet",
+        ));
     }
     let mut missing = names.iter().zip(&places);
     match missing.find(|(_, place)| place.is_none()) {
