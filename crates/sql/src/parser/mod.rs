@@ -18,6 +18,7 @@ mod locking;
 mod merge;
 mod merge_statement;
 mod more_joins;
+mod null_tests;
 mod phrases;
 mod pivots;
 mod ranks;
@@ -112,6 +113,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     without_data(&mut tokens);
     samples::plain_samples(&mut tokens);
     alter_fields::as_names(&mut tokens);
+    null_tests::plain_null_tests(&mut tokens);
     plain_phrases(&mut tokens);
     frames::with_marked_windows(&mut tokens);
     keyed_queries::with_marked_columns(&mut tokens);
