@@ -80,6 +80,11 @@ impl Writer {
         }
     }
 
+    /// What has been written.
+    pub fn written(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// What was written.
     #[inline]
     pub fn into_bytes(self) -> Vec<u8> {

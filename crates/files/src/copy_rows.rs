@@ -113,12 +113,13 @@ fn for_parquet(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// A field with DOUBLEs for HUGEINTs, also within lists and structs.
-fn without_huge(field: &FieldRef) -> FieldRef {
+/// A field with DOUBLEs for what no DECIMAL is as wide as, HUGEINTs, also within lists, structs and maps.
+pub(crate) fn without_huge(field: &FieldRef) -> FieldRef {
     let plain = match field.data_type() {
         DataType::Decimal256(..) => DataType::Float64,
         DataType::List(item) => DataType::List(without_huge(item)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_huge).collect()),
+        DataType::Map(entry, is_sorted) => DataType::Map(without_huge(entry), *is_sorted),
         _ => return Arc::clone(field),
     };
     Arc::new(field.as_ref().clone().with_data_type(plain))

@@ -3,6 +3,7 @@
 //! What must hold: errors of Parquet files repeat no values.
 
 use super::copy_options::open_error;
+use super::copy_rows::without_huge;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -75,6 +76,7 @@ pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dy
     let schema = infer(planner, path, &format)?;
     let differs = |field: &Arc<Field>| {
         matches!(field.data_type(), DataType::FixedSizeBinary(_))
+            || &without_huge(field) != field
             || shown_field(field, Zone::UTC).is_some_and(|shown| &shown != field)
     };
     let schema = match schema.fields().iter().any(differs) {
@@ -107,7 +109,8 @@ fn uuids(path: &str) -> Result<HashSet<String>> {
         .collect())
 }
 
-/// Bytes of a fixed length as BLOBs, but for UUIDs; and instants in UTC, whatever zone the writer was in.
+/// Bytes of a fixed length as BLOBs, but for UUIDs; instants in UTC, whatever zone the writer was in; and, as in DuckDB, decimals that are wider
+/// than any DECIMAL as DOUBLEs: a HUGEINT holds less than they may.
 fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_called_uuid(field) => {
@@ -117,14 +120,10 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
                 field.is_nullable(),
             ))
         }
-        // As in DuckDB: no DECIMAL is as wide, and HUGEINTs do not come as decimals.
-        DataType::Decimal256(..) => {
-            Arc::new(field.as_ref().clone().with_data_type(DataType::Float64))
-        }
         DataType::FixedSizeBinary(_) => {
             Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
         }
-        _ => shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field)),
+        _ => without_huge(&shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field))),
     });
     Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
 }

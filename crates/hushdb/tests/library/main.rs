@@ -13,3 +13,4 @@ mod runtimes;
 mod sqlstates;
 mod tpch;
 mod transactions;
+mod values_beyond_types;

@@ -31,7 +31,7 @@ const SEQUENCE: u32 = u32::MAX;
 /// One transaction's changes as bytes; `catalog` is the state with them.
 ///
 /// # Errors
-/// InvalidInput for lists and structs that Arrow cannot take apart.
+/// As [`write_values`].
 pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> StoreResult<Vec<u8>> {
     let mut out = Writer::with_capacity(FEW_BYTES);
     out.count(changes.len());
@@ -63,13 +63,29 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Store
             for (id, ty, array) in values {
                 out.u32(id.number());
                 ty.write(&mut out);
-                plain_values::write(array.as_ref(), ty, &mut out).map_err(|_| {
-                    Error::InvalidInput("values that Arrow cannot pick from their list".into())
-                })?;
+                write_values(array.as_ref(), ty, group.rows, &mut out)?;
             }
         }
     }
     Ok(out.into_bytes())
+}
+
+/// Writes the values of a column, and reads them: a record that does not parse would keep the database from opening.
+///
+/// # Errors
+/// `InvalidInput` for values that no column of the type has.
+fn write_values(
+    array: &dyn Array,
+    ty: &ColumnType,
+    rows: u32,
+    out: &mut Writer,
+) -> StoreResult<()> {
+    let unsound = || Error::InvalidInput("there are values that no column of the type has".into());
+    let start = out.written().len();
+    plain_values::write(array, ty, out).map_err(|_| unsound())?;
+    let mut reader = Reader::new(out.written().get(start..).unwrap_or_default());
+    LoggedValues::read(ty, rows, &mut reader).map_err(|_| unsound())?;
+    reader.finish().map_err(|_| unsound())
 }
 
 /// How far a sequence is, as bytes that stand for a transaction.
@@ -138,6 +154,18 @@ pub(super) enum LoggedValues<'a> {
     Flat(FlatValues<'a>),
     /// Lists and structs.
     Nested(ArrayRef),
+}
+
+impl<'a> LoggedValues<'a> {
+    /// # Errors
+    /// If the bytes are not so many values of the type.
+    fn read(ty: &ColumnType, rows: u32, reader: &mut Reader<'a>) -> Result<Self, WireError> {
+        let rows = rows as usize;
+        match FlatValues::are_of(ty) {
+            true => FlatValues::read(ty, rows, reader).map(Self::Flat),
+            false => plain_values::read(ty, rows, reader).map(Self::Nested),
+        }
+    }
 }
 
 impl LoggedChange<'_> {
@@ -257,10 +285,7 @@ fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<LoggedRows<'a>, WireError>
             return Err(WireError);
         }
         let ty = ColumnType::read(reader)?;
-        let of_column = match FlatValues::are_of(&ty) {
-            true => LoggedValues::Flat(FlatValues::read(&ty, rows as usize, reader)?),
-            false => LoggedValues::Nested(plain_values::read(&ty, rows as usize, reader)?),
-        };
+        let of_column = LoggedValues::read(&ty, rows, reader)?;
         values.push((id, ty, of_column));
     }
     Ok(LoggedRows {
@@ -273,7 +298,9 @@ fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<LoggedRows<'a>, WireError>
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Int64Array, StringViewArray};
+    use arrow_array::{Decimal256Array, Int64Array, StringViewArray};
+    use arrow_buffer::i256;
+    use hushdb_encoding::HUGEINT;
     use proptest::prelude::*;
 
     use super::super::replay::Replay;
@@ -289,6 +316,27 @@ mod tests {
         let (state, whole) = replay.finish();
         *catalog = state;
         whole.map(|()| count)
+    }
+
+    #[test]
+    fn what_would_not_be_read_again_is_not_written() {
+        let wide = |value| Decimal256Array::from(vec![value]).with_data_type(HUGEINT);
+        for (value, is_written) in [
+            (i256::from_i128(i128::MIN), true),
+            (i256::from_parts(0, 1), false),
+            (i256::from_i128(i128::MIN).wrapping_sub(i256::ONE), false),
+        ] {
+            let mut out = Writer::default();
+            let written = write_values(&wide(value), &ColumnType::HugeInt, 1, &mut out);
+            assert_eq!(written.is_ok(), is_written, "{value}");
+        }
+        let rows = write_values(
+            &wide(i256::ONE),
+            &ColumnType::HugeInt,
+            2,
+            &mut Writer::default(),
+        );
+        assert!(rows.is_err());
     }
 
     fn sample() -> (CatalogVersion, Vec<u8>) {
