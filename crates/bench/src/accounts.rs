@@ -18,7 +18,7 @@ const SMALL: &str = "SET memory_limit = '64MB'";
 pub(crate) struct Plan {
     /// Branches; each has 100,000 accounts.
     pub(crate) scale: u32,
-    /// Transactions in each measurement.
+    /// Updates in each measurement; of selects, which take a fraction of their time, ten times as many.
     pub(crate) count: u32,
     /// Measured rounds, after one that warms up.
     pub(crate) runs: u32,
@@ -71,9 +71,10 @@ pub(crate) fn measure(stage: &Stage, plan: &Plan) -> Result<Report> {
 /// Accounts loaded in a second, and transactions a second of each other kind.
 fn five(child: &mut Child, plan: &Plan) -> Result<[f64; 5]> {
     let run = |child: &mut Child, changes| {
+        let count = if changes { plan.count } else { plan.count * 10 };
         // Threads and pool come to life, or shrink, before it counts.
-        child.accounts(CONNECTIONS, plan.count / 4, plan.scale, changes)?;
-        child.accounts(CONNECTIONS, plan.count, plan.scale, changes)
+        child.accounts(CONNECTIONS, count / 4, plan.scale, changes)?;
+        child.accounts(CONNECTIONS, count, plan.scale, changes)
     };
     let load = child.fill_accounts(plan.scale)?;
     let select = run(child, false)?;
