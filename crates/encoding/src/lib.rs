@@ -12,6 +12,7 @@ mod codec;
 mod column_type;
 mod expected_panics;
 mod nested_values;
+mod time_tz;
 pub mod wire;
 
 pub use codec::{
@@ -25,3 +26,4 @@ pub use column_type::{
 };
 pub use expected_panics::{expect_panics, is_panic_expected};
 pub use nested_values::{compact, row_bytes};
+pub use time_tz::{TIMETZ, TimeTz};

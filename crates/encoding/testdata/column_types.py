@@ -31,6 +31,7 @@ TYPES = {
     "timestamp-s": tag(17, UNITS["s"]), "timestamp-ms": tag(17, UNITS["ms"]), "timestamp": tag(17, UNITS["us"]),
     "timestamp-ns": tag(17, UNITS["ns"]), "timestamptz": tag(17, UNITS["us"], 1),
     "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24), "json": tag(26),
+    "timetz": tag(29),
 }
 
 
@@ -118,8 +119,23 @@ def huge_unions(rows):
     return validity(rows) + validity(tags) + bytes(tag or 0 for tag in tags) + huge(members[0], True) + huge(members[1], False)
 
 
+def times(rows):
+    """Eight bytes each, big-endian: microseconds from a midnight 15:59:59 before that of UTC, and how many seconds the clock is behind
+    one that is 15:59:59 ahead, in the last three."""
+    out = validity(rows)
+    for row in rows:
+        if row is None:
+            out += bytes(8)
+            continue
+        micros, offset = row
+        behind = 16 * 3600 - 1 - offset
+        out += (micros + behind * 1_000_000).to_bytes(5, "big") + behind.to_bytes(3, "big")
+    return out
+
+
 LEAST, MOST = -(2**127), 2**127 - 1
 VALUES = {
+    "timetz": (5, times([(0, 57599), (86_400_000_000, -57599), None, (36_000_000_001, 7200), (0, 0)])),
     "hugeint": (9, huge([0, 1, -1, None, LEAST, MOST, 2**64, -(2**64), None], True)),
     "uhugeint": (5, huge([0, 2**127, None, 2**128 - 1, 2**64], False)),
     "hugeint-list": (4, huge_lists([[LEAST, None], None, [], [MOST]])),

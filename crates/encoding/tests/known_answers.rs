@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Decimal256Array, ListArray, MapArray, StructArray, UInt8Array};
+use arrow_array::{
+    ArrayRef, Decimal256Array, FixedSizeBinaryArray, ListArray, MapArray, StructArray, UInt8Array,
+};
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
 use hushdb_encoding::{
-    ArrayType, Collation, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, UnionType, plain_values,
+    ArrayType, CodecError, Collation, ColumnType, EnumType, HUGEINT, MapType, TimeTz, UHUGEINT,
+    UnionType, VortexCodec, plain_values,
 };
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 28;
+const LAST_TAG: u8 = 29;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -62,6 +65,7 @@ fn named(name: &str) -> ColumnType {
         "varchar-nocase" => C::Collated(Collation::NoCase),
         "varchar-noaccent" => C::Collated(Collation::NoAccent),
         "varchar-both" => C::Collated(Collation::NoAccentNoCase),
+        "timetz" => C::TimeTz,
         "uhugeint" => C::UHugeInt,
         "hugeint-list" => list(C::HugeInt),
         "list-of-lists" => list(list(C::UHugeInt)),
@@ -127,6 +131,19 @@ fn unions(first: ArrayRef, second: ArrayRef) -> ArrayRef {
     Arc::new(StructArray::new(fields, parts, Some(there)))
 }
 
+fn times() -> ArrayRef {
+    let time = |micros, offset| Some(TimeTz::new(micros, offset).unwrap().to_bytes());
+    let times = [
+        time(0, 57_599),
+        time(86_400_000_000, -57_599),
+        None,
+        time(36_000_000_001, 7200),
+        time(0, 0),
+    ];
+    let times = times.into_iter();
+    Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(times, 8).unwrap())
+}
+
 /// The rows whose bytes the program has made.
 fn rows_of(name: &str) -> ArrayRef {
     const LEAST: &str = "-170141183460469231731687303715884105728";
@@ -136,6 +153,7 @@ fn rows_of(name: &str) -> ArrayRef {
     const TWO_64: &str = "18446744073709551616";
     const MINUS_TWO_64: &str = "-18446744073709551616";
     match name {
+        "timetz" => times(),
         "hugeint" => huge(
             &HUGEINT,
             &[
@@ -221,6 +239,17 @@ fn types_have_their_known_bytes() {
 }
 
 #[test]
+fn times_that_are_none_are_not_written() {
+    let bytes = [Some([0xff; 8])].into_iter();
+    let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, 8).unwrap();
+    let written = plain_values::write(&array, &ColumnType::TimeTz, &mut Writer::default());
+    assert!(written.is_err());
+    let array: ArrayRef = Arc::new(array);
+    let encoded = VortexCodec::new().encode(&ColumnType::TimeTz, &array);
+    assert!(matches!(encoded, Err(CodecError::WrongType)));
+}
+
+#[test]
 fn tags_that_mean_nothing_yet_are_refused() {
     for tag in (LAST_TAG + 1..=u8::MAX).chain([0]) {
         for behind in [vec![], vec![0; 64], bytes("040000"), bytes("0d0000040000")] {
@@ -246,9 +275,10 @@ fn tags_that_mean_nothing_yet_are_refused() {
             "{wrong}"
         );
     }
-    // HUGEINT, UHUGEINT and JSON are their tags alone; VARCHAR has three collations.
+    // HUGEINT, UHUGEINT, JSON and TIME WITH TIME ZONE are their tags alone; VARCHAR has three collations.
     for wrong in [
-        "170100", "170001", "180100", "180001", "1a0100", "1a0001", "0d0400", "0d0101",
+        "170100", "170001", "180100", "180001", "1a0100", "1a0001", "0d0400", "0d0101", "1d0100",
+        "1d0001",
     ] {
         assert!(
             ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
@@ -280,7 +310,7 @@ fn values_have_their_known_bytes() {
         }
         cases += 1;
     }
-    assert_eq!(cases, 8);
+    assert_eq!(cases, 9);
 }
 
 #[test]

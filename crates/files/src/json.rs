@@ -202,6 +202,7 @@ fn json_places(ty: &ColumnType) -> JsonPlaces {
         | ColumnType::Timestamp(..)
         | ColumnType::Interval
         | ColumnType::Uuid
+        | ColumnType::TimeTz
         | ColumnType::Enum(_) => JsonPlaces::Nowhere,
     }
 }
@@ -211,6 +212,7 @@ fn read_as(ty: &ColumnType) -> DataType {
     match ty {
         ColumnType::Blob
         | ColumnType::Uuid
+        | ColumnType::TimeTz
         | ColumnType::Interval
         | ColumnType::Enum(_)
         | ColumnType::HugeInt

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, member_at, one_type, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
-use hushdb_storage::{ArrayType, ColumnType, HUGEINT, UHUGEINT, UnionType};
+use hushdb_storage::{ArrayType, ColumnType, HUGEINT, TIMETZ, TimeTz, UHUGEINT, UnionType};
 
 /// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,8 @@ pub enum Value {
     TimestampTz(i64),
     /// A TIME, in microseconds since midnight.
     Time(i64),
+    /// A TIME WITH TIME ZONE.
+    TimeTz(TimeTz),
     /// An INTERVAL, of parts that are kept apart, as in PostgreSQL.
     Interval {
         /// Whole months.
@@ -98,6 +100,7 @@ impl Value {
                 &Time64MicrosecondArray::from(vec![*micros]),
                 &ColumnType::Time,
             )?,
+            Self::TimeTz(value) => cast_to(text(value.to_string()), &ColumnType::TimeTz)?,
             Self::Interval {
                 months,
                 days,
@@ -169,6 +172,11 @@ impl Value {
             DataType::FixedSizeBinary(16) => {
                 let bytes = column.as_fixed_size_binary().value(row);
                 Self::Uuid(bytes.try_into().unwrap_or_default())
+            }
+            of if *of == TIMETZ => {
+                let value = TimeTz::of_bytes(column.as_fixed_size_binary().value(row));
+                let wrong = || Error::internal("a TIME WITH TIME ZONE is none");
+                Self::TimeTz(value.ok_or_else(wrong)?)
             }
             of @ DataType::List(_) if ArrayType::length_of(of).is_some() => {
                 Self::Array(Self::all_of(&column.as_list::<i32>().value(row))?)

@@ -16,7 +16,7 @@ use hushdb::crypto::CryptoProvider;
 use std::sync::Arc;
 
 /// Types that values have on the wire, and one that is not there.
-const TYPES: [u32; 18] = [
+const TYPES: [u32; 19] = [
     oids::BOOL,
     oids::BYTEA,
     oids::INT8,
@@ -30,6 +30,7 @@ const TYPES: [u32; 18] = [
     oids::TIME,
     oids::TIMESTAMP,
     oids::TIMESTAMPTZ,
+    oids::TIMETZ,
     oids::INTERVAL,
     oids::NUMERIC,
     oids::UUID,

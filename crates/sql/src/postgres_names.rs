@@ -244,6 +244,8 @@ fn type_name(ty: &DataType) -> Option<String> {
         }
         DataType::Numeric(_) | DataType::Decimal(_) | DataType::Dec(_) => "numeric",
         DataType::Date => "date",
+        DataType::Time(_, sqlparser::ast::TimezoneInfo::WithTimeZone)
+        | DataType::Time(_, sqlparser::ast::TimezoneInfo::Tz) => "timetz",
         DataType::Time(..) => "time",
         DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::WithTimeZone)
         | DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::Tz) => "timestamptz",

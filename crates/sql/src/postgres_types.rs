@@ -32,7 +32,7 @@ pub const TEXT_OF: [&str; 5] = [
 ];
 
 /// Names of types of PostgreSQL's catalog, and the types that their values have here.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 18] = [
     ("name", "VARCHAR"),
     ("char", "VARCHAR"),
     ("cstring", "VARCHAR"),
@@ -50,6 +50,7 @@ const OTHERS: [(&str, &str); 17] = [
     ("cardinal_number", "INTEGER"),
     ("int2", "SMALLINT"),
     ("timestamptz", "TIMESTAMP WITH TIME ZONE"),
+    ("timetz", "TIME WITH TIME ZONE"),
 ];
 
 /// The name of a type behind its schema, in lower case.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
 use hushdb_storage::{
     ArrayType, Collation, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
-    MapType, UHUGEINT, UnionType, Values,
+    MapType, TIMETZ, UHUGEINT, UnionType, Values,
 };
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
@@ -82,6 +82,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Blob(_) | S::Bytea | S::Binary(_) | S::Varbinary(_) => C::Blob,
         S::Date | S::Date32 => C::Date,
         S::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
+        S::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => C::TimeTz,
         S::Timestamp(precision, zone) => {
             let zoned = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
             C::Timestamp(timestamp_unit(*precision)?, zoned)
@@ -293,6 +294,7 @@ fn custom(name: &str, modifiers: &[String]) -> Result<ColumnType> {
         "timestamp_us" | "datetime" => C::Timestamp(TimeUnit::Microsecond, false),
         "timestamp_ns" => C::Timestamp(TimeUnit::Nanosecond, false),
         "timestamptz" => C::Timestamp(TimeUnit::Microsecond, true),
+        "timetz" => C::TimeTz,
         "uuid" | "guid" => C::Uuid,
         "blob" | "bytea" => C::Blob,
         _ => {
@@ -377,6 +379,7 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => C::Varchar,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => C::Blob,
         DataType::FixedSizeBinary(16) => C::Uuid,
+        of if *of == TIMETZ => C::TimeTz,
         DataType::FixedSizeBinary(_) => C::Blob,
         DataType::Date32 | DataType::Date64 => C::Date,
         DataType::Time32(_) | DataType::Time64(_) => C::Time,
@@ -409,13 +412,12 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
             }
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
-        DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) if fields.len() == 2 => sound(C::Map(MapType::new(
-                plain_type(&fields[0])?,
-                plain_type(&fields[1])?,
-            )))?,
-            _ => return Err(refused(&display_type(field))),
-        },
+        DataType::Map(entries, _)
+            if let DataType::Struct(fields) = entries.data_type()
+                && let [key, value] = &fields[..] =>
+        {
+            sound(C::Map(MapType::new(plain_type(key)?, plain_type(value)?)))?
+        }
         _ => return Err(refused(&display_type(field))),
     })
 }
@@ -510,6 +512,7 @@ pub fn type_name(data_type: &DataType) -> String {
         | DataType::Decimal256(p, s) => format!("DECIMAL({p},{s})"),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".into(),
         DataType::FixedSizeBinary(16) => "UUID".into(),
+        of if *of == TIMETZ => "TIME WITH TIME ZONE".into(),
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView

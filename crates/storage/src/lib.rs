@@ -68,8 +68,8 @@ pub use file::{
 pub use hushdb_encoding::{
     ArrayType, CodecError, Collation, ColumnType, EncodedSegment, EnumType, HUGEINT,
     MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH,
-    MAX_TYPES_IN_TYPE, MapType, UHUGEINT, UnionType, Values, VortexCodec, expect_panics,
-    is_panic_expected,
+    MAX_TYPES_IN_TYPE, MapType, TIMETZ, TimeTz, UHUGEINT, UnionType, Values, VortexCodec,
+    expect_panics, is_panic_expected,
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};

@@ -4,7 +4,7 @@ use crate::client::Client;
 use crate::instance::{PASSWORD, Running, made};
 
 /// OIDs of PostgreSQL, and values as it writes them.
-const VALUES: [(u32, &[&str]); 24] = [
+const VALUES: [(u32, &[&str]); 26] = [
     (16, &["t", "f"]),
     (17, &["\\x00ff", "\\x"]),
     (20, &["9223372036854775807", "-1"]),
@@ -29,6 +29,7 @@ const VALUES: [(u32, &[&str]); 24] = [
     ),
     (1184, &["2024-02-29 12:00:00+00", "infinity", "-infinity"]),
     (1186, &["1 year 2 mons 3 days 04:05:06.7", "-1 days"]),
+    (1266, &["10:00:00+02", "23:59:59.123456-05:30"]),
     (1700, &["1.50", "-0.001", "123456789012345678.5"]),
     (2950, &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
     (1000, &["{t,f}"]),
@@ -39,6 +40,7 @@ const VALUES: [(u32, &[&str]); 24] = [
     (1115, &["{\"2024-01-01 00:00:00\",infinity}"]),
     (1182, &["{2024-01-01,-infinity}"]),
     (1231, &["{1.5,2.0}"]),
+    (1270, &["{10:00:00+02,NULL}"]),
     (2951, &["{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}"]),
 ];
 

@@ -22,6 +22,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::encoded_segment::CodecError;
 use crate::column_type::{ColumnType, Parts};
+use crate::time_tz::{TimeTz, are_times};
 
 /// The most parts a type is split into.
 pub(crate) const MAX_PARTS: usize = 3;
@@ -38,6 +39,7 @@ pub(crate) fn part_types(ty: &ColumnType) -> Vec<DataType> {
         Parts::Interval => vec![DataType::Int32, DataType::Int32, DataType::Int64],
         Parts::Uuid | Parts::Huge(false) => vec![DataType::UInt64, DataType::UInt64],
         Parts::Huge(true) => vec![DataType::Int64, DataType::UInt64],
+        Parts::TimeTz => vec![DataType::UInt64],
         Parts::Whole => vec![ty.arrow()],
     }
 }
@@ -73,6 +75,7 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
         Parts::Interval => split_intervals(array, nulls),
         Parts::Uuid => split_uuids(array, nulls),
         Parts::Huge(signed) => split_huge(array, signed, nulls)?,
+        Parts::TimeTz => split_times(array, nulls)?,
         Parts::Whole => vec![Arc::clone(array)],
     })
 }
@@ -144,6 +147,18 @@ fn split_intervals(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef>
         Arc::new(Int32Array::new(days, None)),
         Arc::new(Int64Array::new(nanos, None)),
     ]
+}
+
+/// # Errors
+/// `WrongType` for bytes that are no time of day.
+fn split_times(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<Vec<ArrayRef>, CodecError> {
+    if !are_times(array) {
+        return Err(CodecError::WrongType);
+    }
+    let numbers = array.as_fixed_size_binary().iter();
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+    let numbers: ScalarBuffer<u64> = numbers.map(|bytes| bytes.map_or(0, number)).collect();
+    Ok(vec![Arc::new(UInt64Array::new(numbers, nulls))])
 }
 
 fn split_uuids(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> {
@@ -221,8 +236,25 @@ pub(crate) fn join(ty: &ColumnType, parts: Vec<ArrayRef>) -> Result<ArrayRef, Co
             let low = rest.first().ok_or_else(malformed)?;
             join_huge(first, low, signed, nulls, ty.arrow())
         }
+        Parts::TimeTz => join_times(first, nulls)?,
         Parts::Whole => Arc::clone(first),
     })
+}
+
+/// # Errors
+/// `Malformed` for a number that is no time of day.
+fn join_times(numbers: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef, CodecError> {
+    let numbers = numbers.as_primitive::<UInt64Type>();
+    let mut bytes = Vec::with_capacity(8 * numbers.len());
+    for (row, number) in numbers.values().iter().enumerate() {
+        let value = number.to_be_bytes();
+        if !is_null(&nulls, row) && TimeTz::of_bytes(&value).is_none() {
+            return Err(CodecError::Malformed);
+        }
+        bytes.extend_from_slice(&value);
+    }
+    let array = FixedSizeBinaryArray::try_new(8, Buffer::from_vec(bytes), nulls);
+    Ok(Arc::new(array.map_err(|_| CodecError::Malformed)?))
 }
 
 fn join_huge(

@@ -10,7 +10,8 @@
 //! unions        as structs of the tag and the members, of which those are NULL that the tag does not name
 //! ```
 //!
-//! Refuses: input that ends early, arrays of another length, unions that are not the member of their tag, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
+//! Refuses: input that ends early, arrays of another length, unions that are not the member of their tag, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits, times of
+//! no day. Nothing is allocated that
 //! the input has no bytes for.
 
 use std::sync::Arc;
@@ -26,12 +27,13 @@ use crate::nested_values::{
     is_sized, list_of_type, list_parts, map_entries, map_of_entries, not_sized, struct_of,
     struct_parts,
 };
+use crate::time_tz::{TimeTz, are_times};
 use crate::wire::{Reader, WireError, Writer};
 
 /// Appends the values of an array of the column's type.
 ///
 /// # Errors
-/// If Arrow cannot pick the values of a list or struct.
+/// If Arrow cannot pick the values of a list or struct, and for values that no such column has.
 pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(), ArrowError> {
     let rows = array.len();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -76,6 +78,10 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
             for ((_, ty), column) in fields.iter().zip(&columns) {
                 write(column.as_ref(), ty, out)?;
             }
+        }
+        Values::Fixed(_) if *ty == ColumnType::TimeTz && !are_times(array) => {
+            let what = "TIME WITH TIME ZONE of bytes that are none";
+            return Err(ArrowError::InvalidArgumentError(what.into()));
         }
         Values::Fixed(width) => write_fixed(array, width, out),
     }
@@ -207,6 +213,7 @@ impl<'a> FlatValues<'a> {
             Values::Fixed(width) => {
                 let bytes = reader.raw(rows.checked_mul(width).ok_or(WireError)?)?;
                 are_huge(ty, bytes)?;
+                are_times_of_day(ty, bytes)?;
                 bytes
             }
             Values::List(_) | Values::Struct(_) | Values::Map(_) => return Err(WireError),
@@ -279,6 +286,15 @@ fn are_huge(ty: &ColumnType, bytes: &[u8]) -> Result<(), WireError> {
         }
     }
     Ok(())
+}
+
+/// Refuses what is no time of day.
+fn are_times_of_day(ty: &ColumnType, bytes: &[u8]) -> Result<(), WireError> {
+    let is_time = |value: &[u8; 8]| TimeTz::of_bytes(value).is_some();
+    match *ty == ColumnType::TimeTz && !bytes.as_chunks::<8>().0.iter().all(is_time) {
+        true => Err(WireError),
+        false => Ok(()),
+    }
 }
 
 fn read_nulls<'a>(rows: usize, reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, WireError> {

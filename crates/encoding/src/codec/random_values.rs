@@ -16,6 +16,7 @@ use arrow_select::nullif::nullif;
 
 use crate::column_type::{ArrayType, ColumnType, MapType, UnionType};
 use crate::nested_values::{list_of_type, map_of_entries};
+use crate::time_tz::TimeTz;
 
 /// A source of numbers (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -68,7 +69,7 @@ impl Random {
             precision,
             scale: 2,
         };
-        match self.below(13) {
+        match self.below(14) {
             0 => ColumnType::Boolean,
             1 => ColumnType::Double,
             2 => ColumnType::Varchar,
@@ -81,6 +82,7 @@ impl Random {
             9 => decimal(38),
             10 => ColumnType::HugeInt,
             11 => ColumnType::UHugeInt,
+            12 => ColumnType::TimeTz,
             _ => ColumnType::Int32,
         }
     }
@@ -245,16 +247,31 @@ impl Random {
                 Arc::new(IntervalMonthDayNanoArray::new(values.into(), nulls))
             }
             ColumnType::Uuid => uuids(&numbers, is_valid),
+            ColumnType::TimeTz => times(&numbers, is_valid),
             ColumnType::Decimal { precision, scale } => {
                 decimals((*precision, *scale), &numbers, nulls)
             }
             ColumnType::HugeInt | ColumnType::UHugeInt => huge(ty, &numbers, nulls),
-            _ => {
-                let values = numbers.iter().map(|n| *n as i32).collect::<Vec<_>>();
-                Arc::new(Int32Array::new(values.into(), nulls))
-            }
+            _ => integers(&numbers, nulls),
         }
     }
+}
+
+fn integers(numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
+    let values = numbers.iter().map(|n| *n as i32).collect();
+    Arc::new(Int32Array::new(values, nulls))
+}
+
+fn times(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {
+    let mut out = FixedSizeBinaryBuilder::new(8);
+    for (row, n) in numbers.iter().enumerate() {
+        let time = TimeTz::new(n.rem_euclid(86_400_000_001), (*n % 57_600) as i32);
+        match time.filter(|_| is_valid(row)) {
+            Some(time) => out.append_value(time.to_bytes()).unwrap(),
+            None => out.append_null(),
+        }
+    }
+    Arc::new(out.finish())
 }
 
 fn uuids(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {

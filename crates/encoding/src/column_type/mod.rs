@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use crate::time_tz::TIMETZ;
 use crate::wire::{Reader, WireError, Writer};
 
 pub use array::ArrayType;
@@ -107,6 +108,8 @@ pub enum ColumnType {
     Collated(Collation),
     /// One of its members, which have distinct names.
     Union(UnionType),
+    /// A time of day, and how far the clock that shows it is from UTC.
+    TimeTz,
 }
 
 impl ColumnType {
@@ -143,6 +146,7 @@ impl ColumnType {
             Self::Map(map) => map.arrow(),
             Self::Array(array) => array.arrow(),
             Self::Union(union) => DataType::Struct(Self::struct_fields(union.parts())),
+            Self::TimeTz => TIMETZ,
         }
     }
 
@@ -208,7 +212,8 @@ impl ColumnType {
             | Self::HugeInt
             | Self::UHugeInt
             | Self::Json
-            | Self::Collated(_) => true,
+            | Self::Collated(_)
+            | Self::TimeTz => true,
         }
     }
 
@@ -288,6 +293,7 @@ impl ColumnType {
             Self::Json => [26, 0, 0],
             Self::Array(_) => [27, 0, 0],
             Self::Union(_) => [28, 0, 0],
+            Self::TimeTz => [29, 0, 0],
         }
     }
 
@@ -407,6 +413,7 @@ impl ColumnType {
             23 => Self::HugeInt,
             24 => Self::UHugeInt,
             26 => Self::Json,
+            29 => Self::TimeTz,
             _ => return None,
         })
     }

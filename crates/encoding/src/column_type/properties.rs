@@ -58,6 +58,8 @@ pub enum Parts {
     Uuid,
     /// Upper and lower halves of 128 bits, of which the upper one has a sign or has none.
     Huge(bool),
+    /// A number that is its bytes, big-endian.
+    TimeTz,
 }
 
 /// The kind of the least and the greatest value that a segment records.
@@ -130,6 +132,7 @@ impl ColumnType {
             // Sign-extended to what they are in memory; the bounds of those without a sign are their bytes, big-endian.
             Self::HugeInt => fixed(32, Parts::Huge(true), Bounds::Int128),
             Self::UHugeInt => fixed(32, Parts::Huge(false), Bounds::ExactBytes(16)),
+            Self::TimeTz => fixed(8, Parts::TimeTz, Bounds::ExactBytes(8)),
             // A struct of its code.
             Self::Enum(values) => nested(Values::Struct(values.parts())),
             // A struct of its tag and its members.
@@ -169,6 +172,7 @@ mod tests {
             ColumnType::Uuid,
             ColumnType::HugeInt,
             ColumnType::UHugeInt,
+            ColumnType::TimeTz,
         ];
         for ty in types {
             let width = match ty.arrow() {

@@ -276,6 +276,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Time
         | ColumnType::Interval
         | ColumnType::Uuid
+        | ColumnType::TimeTz
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)

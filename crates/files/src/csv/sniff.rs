@@ -422,7 +422,8 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Time
         | ColumnType::Timestamp(..)
         | ColumnType::Interval
-        | ColumnType::Uuid => {
+        | ColumnType::Uuid
+        | ColumnType::TimeTz => {
             text.contains(|c: char| c.is_ascii_digit())
                 || words.iter().any(|word| bare.eq_ignore_ascii_case(word))
         }

@@ -302,6 +302,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Blob
         | ColumnType::Interval
         | ColumnType::Uuid
+        | ColumnType::TimeTz
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)

@@ -91,7 +91,7 @@ pub(super) fn number_beside_boolean(types: &[DataType]) -> Option<DataType> {
 fn bytes_beside_text<'a>(
     mut types: impl Iterator<Item = &'a DataType> + Clone,
 ) -> Option<DataType> {
-    let is_bytes = |t: &DataType| t.is_binary() || matches!(t, DataType::FixedSizeBinary(16));
+    let is_bytes = |t: &DataType| t.is_binary() || matches!(t, DataType::FixedSizeBinary(_));
     let bytes = types.clone().find(|t| is_bytes(t))?;
     let others = types.clone().any(|t| t != bytes);
     let fits = types.all(|t| t == bytes || t.is_string() || t.is_null());

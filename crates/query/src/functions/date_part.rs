@@ -3,6 +3,7 @@
 
 use super::moment_cast::finite;
 use super::session_zone::{in_session_zone, zone_of};
+use super::time_tz::times;
 use super::time_zone::{part_of_distance, zone_part};
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{
@@ -19,6 +20,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use hushdb_sql::{Error, ErrorKind, date_part_name};
+use hushdb_storage::TIMETZ;
 use std::sync::{Arc, LazyLock};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -70,6 +72,12 @@ impl ScalarUDFImpl for DatePart {
             let interval = DataType::Interval(IntervalUnit::MonthDayNano);
             return Ok(vec![part.clone(), interval]);
         }
+        if let [part, of] = types
+            && *of == TIMETZ
+            && part.is_string()
+        {
+            return Ok(types.to_vec());
+        }
         let field = |ty: &DataType| Arc::new(Field::new("", ty.clone(), true));
         let fields: Vec<FieldRef> = types.iter().map(field).collect();
         let coerced = fields_with_udf(&fields, self.planned.as_ref())?;
@@ -93,6 +101,11 @@ impl ScalarUDFImpl for DatePart {
         let is_zone = named.is_some_and(|part| of_zone(part, of).is_some());
         if is_zone || named.is_some_and(|part| of_years(part).is_some()) {
             return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
+        }
+        if of.is_some_and(|of| *of == TIMETZ) {
+            let part = named.and_then(|part| part.try_as_str().flatten());
+            let to = type_of_time_part(part.unwrap_or_default())?;
+            return Ok(Arc::new(Field::new(self.name(), to, true)));
         }
         let field = self.planned.return_field_from_args(args)?;
         match field.data_type() {
@@ -139,6 +152,9 @@ impl DatePart {
         if of.data_type().is_null() {
             let nothing = ScalarValue::try_from(args.return_field.data_type())?;
             return Ok(ColumnarValue::Scalar(nothing));
+        }
+        if of.data_type() == TIMETZ {
+            return self.of_time(part, of, &args);
         }
         if !matches!(of.data_type(), DataType::Interval(_)) {
             let to = args.return_field.data_type().clone();
@@ -188,6 +204,37 @@ impl DatePart {
             )?));
         }
         Ok(ColumnarValue::Array(parts))
+    }
+
+    /// A part of a time with its zone.
+    fn of_time(
+        &self,
+        part: &ColumnarValue,
+        of: &ColumnarValue,
+        args: &ScalarFunctionArgs,
+    ) -> Result<ColumnarValue> {
+        let ColumnarValue::Scalar(name) = part else {
+            return internal_err!("a part is no constant");
+        };
+        let of = of.to_array(args.number_rows)?;
+        if let Some(part) = name.try_as_str().flatten().and_then(zone_part) {
+            let parts = times(&of).map(|time| time.map(|time| part(time.offset().into())));
+            return Ok(ColumnarValue::Array(Arc::new(
+                parts.collect::<Int64Array>(),
+            )));
+        }
+        let Some(part) = name.try_as_str().flatten().and_then(part_of_time) else {
+            return internal_err!("a part of a time is none");
+        };
+        let parts = times(&of).map(|time| time.map(|time| part(time.micros())));
+        let parts = ColumnarValue::Array(Arc::new(parts.collect::<Int64Array>()));
+        Ok(match args.return_field.data_type() {
+            DataType::Float64 => {
+                let seconds = times(&of).map(|time| time.map(|time| time.micros() as f64 / 1e6));
+                ColumnarValue::Array(Arc::new(seconds.collect::<Float64Array>()))
+            }
+            _ => parts,
+        })
     }
 
     /// The year of ISO 8601 and its week in one number.
@@ -256,6 +303,30 @@ fn under_its_own_name(part: &ScalarValue) -> Result<ColumnarValue> {
         }
     };
     Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(known.into()))))
+}
+
+/// How a part follows from the microseconds of a day; seconds, in which fractions are counted, too, of its minute.
+fn part_of_time(part: &str) -> Option<fn(i64) -> i64> {
+    Some(match date_part_name(part).unwrap_or(part) {
+        "epoch" => |micros| micros / MICROS_PER_SECOND,
+        "hour" => |micros| micros / MICROS_PER_HOUR,
+        "minute" => |micros| micros % MICROS_PER_HOUR / MICROS_PER_MINUTE,
+        "second" => |micros| micros % MICROS_PER_MINUTE / MICROS_PER_SECOND,
+        "millisecond" => |micros| micros % MICROS_PER_MINUTE / 1000,
+        "microsecond" => |micros| micros % MICROS_PER_MINUTE,
+        // As `nanosecond(x)` asks for it.
+        "nanosecond" => |micros| micros % MICROS_PER_MINUTE * 1000,
+        _ => return None,
+    })
+}
+
+/// The type of a part of a time of day with its zone.
+fn type_of_time_part(part: &str) -> Result<DataType> {
+    match date_part_name(part) == Some("epoch") {
+        true => Ok(DataType::Float64),
+        false if part_of_time(part).is_some() || zone_part(part).is_some() => Ok(DataType::Int64),
+        false => Err(Error::binder("a TIME WITH TIME ZONE has no such part").into()),
+    }
 }
 
 /// How a part of the distance of an instant's zone follows from its seconds.

@@ -6,6 +6,7 @@ use super::date_trunc::first_of;
 use super::moment_cast::cast_moments;
 use super::rounding_cast::cast_rounding;
 use super::text::calendar;
+use super::time_tz::times;
 use super::whole::{Call, Whole, registered};
 use super::zone::Zone;
 use datafusion::arrow::array::{
@@ -21,6 +22,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind, date_part_name};
+use hushdb_storage::TIMETZ;
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -141,6 +143,7 @@ fn counted_in_nanos(types: &[DataType]) -> Option<Vec<DataType>> {
         [T::Null] => Some(vec![T::Date32]),
         [T::Interval(_)] => Some(vec![INTERVAL]),
         [T::Time64(_) | T::Time32(_)] => Some(vec![T::Time64(TimeUnit::Nanosecond)]),
+        [of] if *of == TIMETZ => Some(vec![TIMETZ]),
         _ => None,
     }
 }
@@ -153,6 +156,10 @@ fn nanos(call: &Call<'_>) -> Result<ArrayRef> {
         Error::new(ErrorKind::Conversion, what)
     };
     let counts: Result<Int64Array, Error> = match of.data_type() {
+        of_time if *of_time == TIMETZ => {
+            let counts = times(of).map(|time| time.map(|time| time.micros() * 1000));
+            Ok(counts.collect())
+        }
         DataType::Interval(_) => {
             let spans = of.as_primitive::<IntervalMonthDayNanoType>();
             spans.try_unary(|span| {

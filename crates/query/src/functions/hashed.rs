@@ -18,6 +18,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::type_names::enum_type;
+use hushdb_storage::{TIMETZ, TimeTz};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -177,6 +178,14 @@ fn valid_hashes(array: &ArrayRef) -> Result<Vec<u64>> {
             let number = |bytes: &[u8]| bytes.iter().fold(0, |n, byte| n << 8 | u128::from(*byte));
             let of = |row| of_wide(number(values.value(row)) ^ 1 << 127);
             (0..values.len()).map(of).collect()
+        }
+        of if *of == TIMETZ => {
+            let times = super::time_tz::times(array);
+            let number = |time: TimeTz| {
+                let behind = 16 * 3600 - 1 - i64::from(time.offset());
+                (time.micros() << 24 | behind).cast_unsigned()
+            };
+            times.map(|time| mixed(time.map_or(0, number))).collect()
         }
         T::Decimal32(precision, scale) | T::Decimal64(precision, scale) => {
             return valid_hashes(&cast(array, &T::Decimal128(*precision, *scale))?);

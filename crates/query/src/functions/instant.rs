@@ -7,6 +7,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_storage::TimeTz;
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -25,7 +26,12 @@ pub fn instant_function(name: &str, now: i64, zone: Zone) -> Option<Arc<ScalarUD
             let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
             ScalarValue::Date32(Some(days))
         }
-        "current_time" | "get_current_time" | "localtime" | "current_localtime" => {
+        "current_time" | "get_current_time" => {
+            let offset = i32::try_from((micros - now) / 1_000_000).ok()?;
+            let time = TimeTz::new(micros.rem_euclid(MICROS_PER_DAY), offset)?;
+            ScalarValue::FixedSizeBinary(8, Some(time.to_bytes().to_vec()))
+        }
+        "localtime" | "current_localtime" => {
             ScalarValue::Time64Microsecond(Some(micros.rem_euclid(MICROS_PER_DAY)))
         }
         _ => return None,

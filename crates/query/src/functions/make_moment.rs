@@ -90,6 +90,10 @@ fn epochs(memory: &Arc<dyn MemoryPool>) -> [Arc<ScalarUDF>; 2] {
                 ),
                 Form::new(&[Kind::Span], Run::Int(|row| Ok(Some(row.int(0) / 1000)))),
                 Form::new(&[Kind::Clock], Run::Int(|row| Ok(Some(row.int(0) / 1000)))),
+                Form::new(
+                    &[Kind::ZonedClock],
+                    Run::Int(|row| Ok(Some(row.int(0) / 1000))),
+                ),
             ],
             memory,
         ),
@@ -104,6 +108,7 @@ fn epochs(memory: &Arc<dyn MemoryPool>) -> [Arc<ScalarUDF>; 2] {
                 ),
                 Form::new(&[Kind::Span], Run::Int(|row| Ok(Some(row.int(0))))),
                 Form::new(&[Kind::Clock], Run::Int(|row| Ok(Some(row.int(0))))),
+                Form::new(&[Kind::ZonedClock], Run::Int(|row| Ok(Some(row.int(0))))),
             ],
             memory,
         ),

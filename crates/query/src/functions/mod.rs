@@ -99,6 +99,7 @@ mod text;
 mod text_values;
 mod texts;
 mod time_difference;
+mod time_tz;
 mod time_zone;
 mod tried;
 mod type_of;
@@ -162,6 +163,8 @@ pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};
 pub use time_difference::time_difference;
+pub(crate) use time_tz::check_cast_of_times;
+pub use time_tz::{TIME_MINUS, TIME_OF_DAY, TIME_PLUS};
 pub use unions::member_at;
 pub use variables::Variables;
 pub(crate) use variables::getvariable;
@@ -229,6 +232,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.push(postgres_text::function());
     functions.push(moved(Move::Finite));
     functions.extend(time_zone::all(memory));
+    functions.extend(time_tz::all(memory));
     functions.extend(checked_math::all());
     functions.extend(first_of::all());
     shared_with_lists(functions)

@@ -11,6 +11,7 @@ use super::maps::{check_keys, maps, maps_at, ranges};
 use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::session_zone::in_session_zone;
+use super::time_tz::check_cast_of_times;
 use super::unions::{cast_to_union, check_cast_to_union};
 use super::value_text;
 use crate::common_types::entry_types;
@@ -115,7 +116,7 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
             _ => refused(""),
         },
         (from, to) if from.is_nested() || to.is_nested() => refused(""),
-        _ => Ok(()),
+        (from, to) => check_cast_of_times(from, to),
     }
 }
 

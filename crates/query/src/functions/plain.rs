@@ -4,6 +4,7 @@
 //! counted against the memory limit before it is made (`room.rs`).
 
 use super::room::{Room, SMALL};
+use super::time_tz::times;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, BooleanArray, Float64Array,
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::{TIMETZ, TimeTz};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -43,6 +45,8 @@ pub(super) enum Kind {
     Span,
     /// A time of day, in microseconds.
     Clock,
+    /// The same of a time with its zone, as its clock shows it.
+    ZonedClock,
 }
 
 impl Kind {
@@ -57,6 +61,7 @@ impl Kind {
             Self::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Self::Span => DataType::Interval(IntervalUnit::MonthDayNano),
             Self::Clock => DataType::Time64(TimeUnit::Microsecond),
+            Self::ZonedClock => TIMETZ,
             Self::Double => DataType::Float64,
             Self::Bool => DataType::Boolean,
         }
@@ -81,6 +86,7 @@ impl Kind {
             (Self::Instant, T::Timestamp(_, Some(_))) => Some(0),
             (Self::Moment, T::Timestamp(_, zone)) => Some(zone.is_some().into()),
             (Self::Span, T::Interval(_)) => Some(0),
+            (Self::ZonedClock, of) if *of == TIMETZ => Some(0),
             (Self::Clock, T::Time64(_) | T::Time32(_)) => Some(0),
             (Self::Double, other) if other.is_floating() => Some(0),
             (Self::Double, other) if other.is_numeric() => Some(1),
@@ -313,6 +319,10 @@ impl Columns {
                 Kind::Clock => {
                     let times = array.as_primitive::<Time64MicrosecondType>();
                     Column::Int(times.unary::<_, Int64Type>(|time| time))
+                }
+                Kind::ZonedClock => {
+                    let times = times(&array).map(|time| time.map(TimeTz::micros));
+                    Column::Int(times.collect())
                 }
                 Kind::Double => Column::Double(array.as_primitive::<Float64Type>().clone()),
                 Kind::Bool => Column::Bool(array.as_boolean().clone()),

@@ -8,8 +8,9 @@
 use super::convert::of_one_argument;
 use super::huge_cast::{cast_huge, is_huge_cast};
 use super::moment_cast::{cast_moments, is_of_moments};
-use super::session_zone::in_session_zone;
+use super::session_zone::{in_session_zone, zone_of};
 use super::text_values;
+use super::time_tz::{cast_times, is_of_times};
 use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
@@ -41,7 +42,7 @@ const EXACT_POWER: i8 = 22;
 pub fn rounds(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
-        (from, to) if from.is_string() => text_values::reads(to),
+        (from, to) if from.is_string() => text_values::reads(to) || is_of_times(from, to),
         (from, to) if is_huge_cast(from, to) => true,
         (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
             *p > DIGITS_64
@@ -51,6 +52,7 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
         }
         (T::Float64, T::Float32) => true,
         (T::Timestamp(_, Some(_)), T::Time64(_)) => true,
+        (from, to) if is_of_times(from, to) => true,
         (from, to) if from.is_decimal() => match (scale_of(from), scale_of(to)) {
             (Some(from), Some(to)) => from > to,
             (Some(from), None) => from > 0 && to.is_integer(),
@@ -105,7 +107,11 @@ impl ScalarUDFImpl for RoundingCast {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         in_session_zone(args, |args| {
             let to = args.return_field.data_type();
-            of_one_argument(&args, |array| cast_rounding(array, to, self.lenient))
+            let zone = zone_of(&args.config_options);
+            of_one_argument(&args, |array| match is_of_times(array.data_type(), to) {
+                true => cast_times(array, to, self.lenient, zone),
+                false => cast_rounding(array, to, self.lenient),
+            })
         })
     }
 }
@@ -118,6 +124,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
     };
     Ok(match (array.data_type(), to) {
         (from, _) if from == to => Arc::clone(array),
+        (from, to) if is_of_times(from, to) => cast_times(array, to, lenient, None)?,
         (from, to) if from.is_string() => text_values::read(array, to, lenient)?,
         (from, to) if is_huge_cast(from, to) => cast_huge(array, to, lenient)?,
         (from, DataType::Float64 | DataType::Float32) if from.is_decimal() => {

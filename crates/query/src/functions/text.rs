@@ -18,8 +18,12 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use hushdb_sql::type_names::{enum_type, is_row};
-use hushdb_storage::EnumType;
-use hushdb_storage::UnionType;
+use hushdb_storage::{EnumType, TIMETZ, TimeTz, UnionType};
+
+fn time_with_zone(bytes: &[u8]) -> Result<String, ArrowError> {
+    let wrong = || ArrowError::InvalidArgumentError("a TIME WITH TIME ZONE is none".into());
+    Ok(TimeTz::of_bytes(bytes).ok_or_else(wrong)?.to_string())
+}
 
 /// The text of row `row` of `array`, `None` when it is NULL.
 ///
@@ -37,6 +41,7 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::LargeBinary => blob(array.as_binary::<i64>().value(row)),
         DataType::BinaryView => blob(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(16) => uuid(array.as_fixed_size_binary().value(row)),
+        of if *of == TIMETZ => time_with_zone(array.as_fixed_size_binary().value(row))?,
         DataType::FixedSizeBinary(_) => blob(array.as_fixed_size_binary().value(row)),
         DataType::Float16 => float(
             array.as_primitive::<Float16Type>().value(row).to_f64(),

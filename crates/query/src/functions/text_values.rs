@@ -17,7 +17,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result;
 use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind, physical};
-use hushdb_storage::HUGEINT;
+use hushdb_storage::{HUGEINT, TimeTz};
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -389,6 +389,22 @@ fn instant(text: &str, zone: Zone) -> Option<i64> {
     }
 }
 
+/// A time of day, and the distance from UTC that follows it, or else this one, in microseconds.
+pub(super) fn time_with_zone(text: &str, offset_now: i64) -> Option<TimeTz> {
+    let text = trimmed(text);
+    let (nanos, rest) = time_of_day(text).filter(|(_, rest)| is_whole(text, rest))?;
+    let rest = rest.trim_start_matches(' ');
+    let seconds = match rest.as_bytes() {
+        [] => offset_now / 1_000_000,
+        [sign @ (b'+' | b'-'), ..] => {
+            let seconds = offset(&rest[1..])?;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    TimeTz::new(nanos / 1000, i32::try_from(seconds).ok()?)
+}
+
 /// Hours, minutes and seconds of two digits each, with colons or without, in seconds.
 fn offset(text: &str) -> Option<i64> {
     let mut rest = text;
@@ -436,13 +452,17 @@ fn time_of_day(text: &str) -> Option<(i64, &str)> {
 fn clock(text: &str) -> Option<i64> {
     let text = trimmed(text);
     if let Some((nanos, rest)) = time_of_day(text) {
-        let read = &text[..text.len() - rest.len()];
-        let is_whole = rest.is_empty() || read.matches(':').count() > 1;
-        return is_whole.then_some(nanos / 1000);
+        return is_whole(text, rest).then_some(nanos / 1000);
     }
     let is_special = special(text, [(); 3]).is_some();
     let micros = moment(text, 1_000).filter(|_| !is_special)?;
     Some(micros.rem_euclid(MICROS_PER_DAY))
+}
+
+/// Whether a time ends where the text does, or else has seconds before what is left of it.
+fn is_whole(text: &str, rest: &str) -> bool {
+    let read = &text[..text.len() - rest.len()];
+    rest.is_empty() || read.matches(':').count() > 1
 }
 
 /// The number after a colon, 0 if there is none.

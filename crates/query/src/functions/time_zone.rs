@@ -1,12 +1,13 @@
 //! `timezone(zone, x)`, which is `x AT TIME ZONE zone`, and `to_timestamp(seconds)`.
 
 use super::moment_cast::finite;
+use super::time_tz;
 use super::whole::{Call, Whole, registered};
 use super::zone::{Zone, out_of_range};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DataType, Float64Type, Int64Type, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
@@ -15,6 +16,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::TIMETZ;
 use std::sync::Arc;
 
 /// What `timezone(x)` is.
@@ -121,13 +123,16 @@ impl ScalarUDFImpl for TimeFunction {
             {
                 Ok(vec![T::Utf8View, micros(of.is_some())])
             }
-            (Function::TimeZone, [zone, T::Date32 | T::Null])
-                if zone.is_string() || zone == &T::Null =>
-            {
+            (Function::TimeZone, [zone, T::Date32]) if zone.is_string() || zone == &T::Null => {
                 Ok(vec![T::Utf8View, micros(false)])
             }
+            (Function::TimeZone, [zone, of]) if *of == TIMETZ || of.is_null() => match zone {
+                T::Interval(_) => Ok(vec![T::Interval(IntervalUnit::MonthDayNano), TIMETZ]),
+                zone if zone.is_string() || zone.is_null() => Ok(vec![T::Utf8View, TIMETZ]),
+                _ => plan_err!("AT TIME ZONE takes the name of a zone, or an interval"),
+            },
             (Function::TimeZone, _) => plan_err!(
-                "AT TIME ZONE takes a TIMESTAMP, a TIMESTAMP WITH TIME ZONE or a DATE, and the name of a zone"
+                "AT TIME ZONE takes a TIMESTAMP, a DATE, or a TIMESTAMP or TIME WITH TIME ZONE, and the name of a zone"
             ),
             (Function::ToTimestamp, [of]) if !of.is_temporal() && !of.is_nested() => {
                 Ok(vec![T::Float64])
@@ -137,6 +142,9 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        if matches!(types, [_, of] if *of == TIMETZ) {
+            return Ok(TIMETZ);
+        }
         let was_zoned = matches!(types, [_, DataType::Timestamp(_, Some(_))]);
         Ok(micros(!was_zoned))
     }
@@ -148,6 +156,15 @@ impl ScalarUDFImpl for TimeFunction {
             .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let result = match arrays.as_slice() {
+            [zones, times] if *times.data_type() == TIMETZ => {
+                let result = time_tz::in_zone(zones, times)?;
+                return match scalar {
+                    true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                        &result, 0,
+                    )?)),
+                    false => Ok(ColumnarValue::Array(result)),
+                };
+            }
             [zones, times] => in_zone(zones, times)?,
             [seconds] => {
                 let seconds = seconds.as_primitive::<Float64Type>();

@@ -6,7 +6,8 @@ use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_AND_TEXT,
     TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT,
-    UUID_OR_NULL, check_nested_cast, has_no_whole, json_cast, nested_cast, rounding_cast, rounds,
+    UUID_OR_NULL, check_cast_of_times, check_nested_cast, has_no_whole, json_cast, nested_cast,
+    rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::type_names::is_called_json;
 use hushdb_sql::{AS_JSON, POSTGRES_TEXT, TRY_AS_JSON};
+use hushdb_storage::TIMETZ;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -126,6 +128,12 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(json_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
+        if let Err(refused) = check_cast_of_times(&from, to) {
+            return match lenient {
+                true => Ok(Transformed::yes(lit(ScalarValue::try_from(to)?))),
+                false => Err(refused),
+            };
+        }
         if &from != to && (to.is_nested() || from.is_nested() && !to.is_string()) {
             check_nested_cast(&from, to)?;
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
@@ -146,31 +154,35 @@ impl DuckCasts {
             };
             return Ok(Transformed::yes(self.call(name, inner.as_ref().clone())));
         }
-        if lenient && !from.is_nested() {
-            return Ok(self
-                .or_null(&from, inner, field)
-                .map_or_else(|| Transformed::no(expr.clone()), Transformed::yes));
-        }
-        let inner = inner.as_ref().clone();
-        let rewritten = if text(&from) && uuid(to) {
+        let rewritten = match lenient && !from.is_nested() {
+            true => self.or_null(&from, inner, field),
+            false => self.or_error(&from, inner, field)?,
+        };
+        Ok(rewritten.map_or_else(|| Transformed::no(expr.clone()), Transformed::yes))
+    }
+
+    /// CAST, where it is a function of ours.
+    fn or_error(&self, from: &DataType, inner: &Expr, field: &FieldRef) -> Result<Option<Expr>> {
+        let to = field.data_type();
+        let inner = inner.clone();
+        Ok(Some(if text(from) && uuid(to) {
             self.call(UUID_FROM_TEXT, inner)
-        } else if uuid(&from) && text(to) {
+        } else if uuid(from) && text(to) {
             self.call(TEXT_FROM_UUID, inner)
-        } else if text(&from) && is_blob(to) {
+        } else if text(from) && is_blob(to) {
             self.call(BLOB_FROM_TEXT, inner)
-        } else if is_blob(&from) && text(to) {
+        } else if is_blob(from) && text(to) {
             self.call(TEXT_FROM_BLOB, inner)
-        } else if text(to) && (writes(&from) || from.is_nested()) {
+        } else if text(to) && (writes(from) || from.is_nested()) {
             self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
             self.whole(inner, field)?
-        } else if !to.is_nested() && &from != to && !from.is_null() && is_computed(&inner)? {
+        } else if !to.is_nested() && from != to && !from.is_null() && is_computed(&inner)? {
             let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![inner]);
             Expr::ScalarFunction(cast)
         } else {
-            return Ok(Transformed::no(expr));
-        };
-        Ok(Transformed::yes(rewritten))
+            return Ok(None);
+        }))
     }
 
     /// A cast of a float to an integer.
@@ -274,7 +286,7 @@ fn uuid(ty: &DataType) -> bool {
 
 /// Whether values of a type are written otherwise than by Arrow.
 fn writes(from: &DataType) -> bool {
-    from.is_floating() || from.is_temporal() || has_no_whole(from)
+    from.is_floating() || from.is_temporal() || has_no_whole(from) || *from == TIMETZ
 }
 
 /// Whether a value is written that does not cast: that is an error of the rows that it is for, of which there may be none.

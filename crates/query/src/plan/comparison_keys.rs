@@ -253,7 +253,9 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     }
     let by_bytes = params.order_by.iter().any(|sort| {
         let ty = sort.expr.get_type(schema);
-        ty.is_ok_and(|ty| ty.is_nested() || ty.is_binary() || ty == DataType::FixedSizeBinary(16))
+        ty.is_ok_and(|ty| {
+            ty.is_nested() || ty.is_binary() || matches!(ty, DataType::FixedSizeBinary(_))
+        })
     });
     if by_bytes && frame.units == WindowFrameUnits::Range {
         // The same rows; the library has no ranges of bytes.

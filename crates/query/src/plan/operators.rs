@@ -13,7 +13,8 @@ use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::{
     ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
-    SLICE, SUBSTRING, date_part, huge_bits, in_brackets, of_texts, rounds, within_brackets,
+    SLICE, SUBSTRING, TIME_MINUS, TIME_OF_DAY, TIME_PLUS, date_part, huge_bits, in_brackets,
+    of_texts, rounds, within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -126,10 +127,17 @@ impl DuckOperators {
             position: named(POSITION),
             element: named(ELEMENT),
             postgres: PostgresOperators::of(functions),
-            products: [INTERVAL_TIMES, INTERVAL_SCALED, INTERVAL_DIVIDED]
-                .into_iter()
-                .filter_map(named)
-                .collect(),
+            products: [
+                INTERVAL_TIMES,
+                INTERVAL_SCALED,
+                INTERVAL_DIVIDED,
+                TIME_PLUS,
+                TIME_MINUS,
+                TIME_OF_DAY,
+            ]
+            .into_iter()
+            .filter_map(named)
+            .collect(),
         }
     }
 
@@ -143,7 +151,7 @@ impl DuckOperators {
     ) -> Option<Expr> {
         let product = match op {
             Op::Multiply => self.interval(temporal::product(expr, left, right)),
-            _ => None,
+            _ => self.interval(temporal::of_times(op, expr, left, right)),
         };
         product.or_else(|| temporal::arithmetic(op, expr, left, right))
     }
@@ -540,7 +548,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     };
     let meets = |from: &DataType, to: &DataType| match (from, to) {
         (DataType::Boolean, to) => Number::of(to).is_some(),
-        (from, DataType::Boolean | DataType::FixedSizeBinary(16) | DataType::Interval(_)) => {
+        (from, DataType::Boolean | DataType::FixedSizeBinary(_) | DataType::Interval(_)) => {
             from.is_string()
         }
         (from, DataType::Date32 | DataType::Timestamp(..)) => from.is_string(),
@@ -592,7 +600,7 @@ fn truth(expr: Expr, schema: &DFSchema) -> Expr {
 
 /// Operands of `||` as text, where Arrow would write them otherwise than DuckDB.
 fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
-    let is_uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(16));
+    let is_uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(_));
     let is_bytes = |side: &Expr| {
         side.get_type(schema)
             .is_ok_and(|t| t.is_binary() && !is_uuid(&t))

@@ -5,8 +5,8 @@ use super::rewrite_expressions::rewrite_expressions;
 use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
 use crate::functions::{
-    INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, moved, time_difference,
-    unit_nanos, zone_of,
+    INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, TIME_MINUS,
+    TIME_OF_DAY, TIME_PLUS, moved, time_difference, unit_nanos, zone_of,
 };
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -15,6 +15,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use hushdb_storage::TIMETZ;
 
 /// `+` and `-` of dates, timestamps and intervals; `None` for what is left to DataFusion.
 pub(super) fn arithmetic(
@@ -102,6 +103,29 @@ fn day_and_time(day: &Expr, time: &Expr) -> Expr {
 
 fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(moved(how), vec![of.clone(), by]))
+}
+
+/// A time with its zone that an interval moves, or that is of a day: the function, and what it is called with.
+pub(super) fn of_times(
+    op: Op,
+    expr: &RawBinaryExpr,
+    left: &DataType,
+    right: &DataType,
+) -> Option<(&'static str, Vec<Expr>)> {
+    let is_span = |ty: &DataType| matches!(ty, DataType::Interval(_));
+    let (name, of, by) = match op {
+        Op::Add if *left == TIMETZ && is_span(right) => (TIME_PLUS, &expr.left, &expr.right),
+        Op::Add if is_span(left) && *right == TIMETZ => (TIME_PLUS, &expr.right, &expr.left),
+        Op::Subtract if *left == TIMETZ && is_span(right) => (TIME_MINUS, &expr.left, &expr.right),
+        Op::Add if *left == DataType::Date32 && *right == TIMETZ => {
+            (TIME_OF_DAY, &expr.left, &expr.right)
+        }
+        Op::Add if *left == TIMETZ && *right == DataType::Date32 => {
+            (TIME_OF_DAY, &expr.right, &expr.left)
+        }
+        _ => return None,
+    };
+    Some((name, vec![of.clone(), by.clone()]))
 }
 
 /// An interval so many times: the function, and what it is called with.

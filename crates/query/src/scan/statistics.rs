@@ -30,6 +30,7 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
         }
         (StatValue::Bytes(v), C::Blob) => ScalarValue::BinaryView(Some(v.clone())),
         (StatValue::Bytes(v), C::Uuid) => ScalarValue::FixedSizeBinary(16, Some(v.clone())),
+        (StatValue::Bytes(v), C::TimeTz) => ScalarValue::FixedSizeBinary(8, Some(v.clone())),
         (StatValue::UInt(v), C::UInt8) => ScalarValue::UInt8(Some(u8::try_from(*v).ok()?)),
         (StatValue::UInt(v), C::UInt16) => ScalarValue::UInt16(Some(u16::try_from(*v).ok()?)),
         (StatValue::UInt(v), C::UInt32) => ScalarValue::UInt32(Some(u32::try_from(*v).ok()?)),

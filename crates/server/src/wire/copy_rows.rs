@@ -222,7 +222,7 @@ fn is_of_text(ty: &DataType) -> bool {
     ty.is_numeric()
         || matches!(
             ty,
-            DataType::Boolean | DataType::Utf8View | DataType::FixedSizeBinary(16)
+            DataType::Boolean | DataType::Utf8View | DataType::FixedSizeBinary(_)
         )
 }
 
@@ -246,6 +246,7 @@ fn literal(value: Value) -> Result<Option<String>, ()> {
         Value::Double(value) if value.is_infinite() => "-Infinity".into(),
         Value::Double(value) => format!("{value:?}"),
         Value::Decimal(text) | Value::Text(text) => text,
+        Value::TimeTz(time) => time.to_string(),
         Value::Uuid(bytes) => {
             let digits = hex::encode(bytes);
             let part = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();

@@ -160,6 +160,19 @@ pub(crate) fn timestamp(text: &str) -> Option<(i64, Option<i64>)> {
     Some((micros.checked_add(time(clock)?)?, zone))
 }
 
+/// A time in microseconds, and the seconds that its zone adds to UTC, if one is said.
+pub(crate) fn time_with_zone(text: &str) -> Option<(i64, Option<i32>)> {
+    let text = text.trim();
+    let Some(at) = text.find(['+', '-', 'Z', 'z']) else {
+        return Some((time(text)?, None));
+    };
+    let zone = offset(text.get(at..)?)? / 1_000_000;
+    Some((
+        time(text.get(..at)?.trim())?,
+        Some(i32::try_from(zone).ok()?),
+    ))
+}
+
 /// `Z`, `+02`, `-0330`, `+05:30`, in microseconds.
 fn offset(text: &str) -> Option<i64> {
     if text.eq_ignore_ascii_case("z") {

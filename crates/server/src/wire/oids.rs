@@ -25,11 +25,12 @@ pub(crate) const TIME: u32 = 1083;
 pub(crate) const TIMESTAMP: u32 = 1114;
 pub(crate) const TIMESTAMPTZ: u32 = 1184;
 pub(crate) const INTERVAL: u32 = 1186;
+pub(crate) const TIMETZ: u32 = 1266;
 pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const UUID: u32 = 2950;
 
 /// Types and those of their arrays.
-const ARRAYS: [(u32, u32); 19] = [
+const ARRAYS: [(u32, u32); 20] = [
     (BOOL, 1000),
     (BYTEA, 1001),
     (NAME, 1003),
@@ -46,6 +47,7 @@ const ARRAYS: [(u32, u32); 19] = [
     (TIME, 1183),
     (TIMESTAMPTZ, 1185),
     (INTERVAL, 1187),
+    (TIMETZ, 1270),
     (NUMERIC, 1231),
     (JSON, 199),
     (UUID, 2951),
@@ -72,6 +74,7 @@ fn size(oid: u32) -> i16 {
         INT2 => 2,
         INT4 | FLOAT4 | DATE | OID => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
+        TIMETZ => 12,
         INTERVAL | UUID => 16,
         NAME => 64,
         _ => -1,
@@ -113,6 +116,7 @@ pub(crate) fn column_type(oid: u32) -> Option<ColumnType> {
         TIMESTAMP => ColumnType::Timestamp(TimeUnit::Microsecond, false),
         TIMESTAMPTZ => ColumnType::Timestamp(TimeUnit::Microsecond, true),
         INTERVAL => ColumnType::Interval,
+        TIMETZ => ColumnType::TimeTz,
         // Its digits are those of the value.
         NUMERIC => ColumnType::Decimal {
             precision: 38,

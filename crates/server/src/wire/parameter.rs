@@ -4,7 +4,7 @@ use super::body::Body;
 use super::front::Format;
 use super::moments;
 use super::oids;
-use hushdb::{TimeZone, Value, postgres_bytes};
+use hushdb::{TimeTz, TimeZone, Value, postgres_bytes};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
 pub(crate) type Wrong = (&'static str, &'static str);
@@ -50,6 +50,11 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
         oids::BYTEA => Value::Blob(postgres_bytes(text).ok_or(TEXT)?),
         oids::DATE => Value::Date(moments::date(trimmed).ok_or(MOMENT)?),
         oids::TIME => Value::Time(moments::time(trimmed).ok_or(MOMENT)?),
+        // One without its zone is read in that of the session, as a literal is.
+        oids::TIMETZ => match moments::time_with_zone(trimmed).ok_or(MOMENT)? {
+            (micros, Some(offset)) => Value::TimeTz(TimeTz::new(micros, offset).ok_or(MOMENT)?),
+            (_, None) => Value::Text(trimmed.to_owned()),
+        },
         oids::TIMESTAMP => Value::Timestamp(moments::timestamp(trimmed).ok_or(MOMENT)?.0),
         oids::TIMESTAMPTZ => {
             let (micros, zone) = moments::timestamp(trimmed).ok_or(MOMENT)?;
@@ -207,6 +212,13 @@ fn of_binary(oid: u32, bytes: &[u8]) -> Result<Value, Wrong> {
             Value::Date(moments::days_since_1970(days).ok_or(BINARY)?)
         }
         oids::TIME => Value::Time(i64::from_be_bytes(all(bytes)?)),
+        oids::TIMETZ => {
+            let (micros, west) = bytes.split_at_checked(8).ok_or(BINARY)?;
+            let micros = i64::from_be_bytes(all(micros)?);
+            let offset = i32::from_be_bytes(all(west)?).checked_neg();
+            let time = offset.and_then(|offset| TimeTz::new(micros, offset));
+            Value::TimeTz(time.ok_or(BINARY)?)
+        }
         oids::TIMESTAMP | oids::TIMESTAMPTZ => {
             let micros = i64::from_be_bytes(all(bytes)?);
             let micros = moments::micros_since_1970(micros).ok_or(BINARY)?;

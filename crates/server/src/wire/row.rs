@@ -11,7 +11,7 @@ use arrow::datatypes::{
     IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow::error::ArrowError;
-use hushdb::{one_type, postgres_text};
+use hushdb::{TIMETZ, TimeTz, one_type, postgres_text};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -169,6 +169,14 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
         }
         DataType::Utf8View => body.extend(column.as_string_view().value(row).as_bytes()),
         DataType::BinaryView => body.extend(column.as_binary_view().value(row)),
+        of if *of == TIMETZ => {
+            let bytes = column.as_fixed_size_binary().value(row);
+            let wrong = || ArrowError::ComputeError("a TIME WITH TIME ZONE is none".into());
+            let time = TimeTz::of_bytes(bytes).ok_or_else(wrong)?;
+            body.extend(time.micros().to_be_bytes());
+            // Seconds west of Greenwich.
+            body.extend((-time.offset()).to_be_bytes());
+        }
         DataType::FixedSizeBinary(_) => body.extend(column.as_fixed_size_binary().value(row)),
         DataType::Date32 => {
             let days = column.as_primitive::<Date32Type>().value(row);

@@ -81,7 +81,7 @@ impl Statistics {
                 views(array.as_string_view(), true, sketch, &mut exact)
             }
             ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),
-            ColumnType::Uuid => uuids(array, sketch, &mut exact),
+            ColumnType::Uuid | ColumnType::TimeTz => uuids(array, sketch, &mut exact),
             ColumnType::HugeInt => huge(array, sketch),
             ColumnType::UHugeInt => unsigned_huge(array, sketch),
             ColumnType::List(_)

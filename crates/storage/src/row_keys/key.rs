@@ -119,7 +119,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         }
         ColumnType::HugeInt => int128(huge(array, row)?.as_i128(), out),
         ColumnType::UHugeInt => out.extend(huge(array, row)?.to_parts().0.to_be_bytes()),
-        ColumnType::Uuid => {
+        ColumnType::Uuid | ColumnType::TimeTz => {
             out.extend_from_slice(array.as_fixed_size_binary_opt()?.value(row));
         }
         ColumnType::Interval

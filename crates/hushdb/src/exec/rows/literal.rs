@@ -56,6 +56,7 @@ impl Argument<'_> {
                 Value::Date(days) => Literal::Date(*days),
                 Value::Timestamp(micros) => Literal::Timestamp(*micros),
                 Value::TimestampTz(_)
+                | Value::TimeTz(_)
                 | Value::Time(_)
                 | Value::Interval { .. }
                 | Value::Uuid(_)
@@ -252,6 +253,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Timestamp(..)
         | ColumnType::Interval
         | ColumnType::Uuid
+        | ColumnType::TimeTz
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)
