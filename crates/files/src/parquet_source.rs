@@ -4,7 +4,7 @@
 
 use super::copy_options::open_error;
 use super::copy_rows::without_huge;
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
@@ -16,8 +16,7 @@ use datafusion::object_store::ObjectStoreExt;
 use hushdb_query::functions::{Zone, shown_field};
 use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
-use hushdb_sql::without_values;
-use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_sql::{Error, ErrorKind, Result, with_blobs, without_values};
 use hushdb_storage::{ColumnType, input_path, open_input};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::LogicalType;
@@ -74,10 +73,8 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
 pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
     let format = ParquetFormat::default().with_force_view_types(true);
     let schema = infer(planner, path, &format)?;
-    let differs = |field: &Arc<Field>| {
-        matches!(field.data_type(), DataType::FixedSizeBinary(_))
-            || &without_huge(field) != field
-            || shown_field(field, Zone::UTC).is_some_and(|shown| &shown != field)
+    let differs = |field: &FieldRef| {
+        matches!(field.data_type(), DataType::FixedSizeBinary(_)) || &read_as(field) != field
     };
     let schema = match schema.fields().iter().any(differs) {
         true => Arc::new(without_fixed_bytes(&schema, &uuids(path)?)),
@@ -109,8 +106,7 @@ fn uuids(path: &str) -> Result<HashSet<String>> {
         .collect())
 }
 
-/// Bytes of a fixed length as BLOBs, but for UUIDs; instants in UTC, whatever zone the writer was in; and, as in DuckDB, decimals that are wider
-/// than any DECIMAL as DOUBLEs: a HUGEINT holds less than they may.
+/// Bytes of a fixed length as BLOBs, but for UUIDs, and the others as [`read_as`].
 fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_called_uuid(field) => {
@@ -123,14 +119,22 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
         DataType::FixedSizeBinary(_) => {
             Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
         }
-        _ => without_huge(&shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field))),
+        _ => read_as(field),
     });
     Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
+}
+
+/// A field as it is read: instants in UTC, whatever zone the writer was in; and, as in DuckDB, decimals that are wider than any DECIMAL as DOUBLEs,
+/// since a HUGEINT holds less than they may, and bytes as [`with_blobs`].
+fn read_as(field: &FieldRef) -> FieldRef {
+    let shown = shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field));
+    with_blobs(&without_huge(&shown))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::datatypes::Field;
 
     #[test]
     fn sixteen_bytes_are_a_uuid_only_where_the_file_says_so() {

@@ -27,6 +27,7 @@ mod error_types;
 mod error_wording;
 mod excluded_rows;
 mod folding;
+mod foreign_bytes;
 mod grouping_sets;
 mod integer_literals;
 mod interval_syntax;
@@ -100,6 +101,7 @@ pub use error_text::without_values;
 pub use error_types::physical;
 pub use error_wording::{like, offered};
 pub use folding::{SPELLED, Spellings};
+pub use foreign_bytes::with_blobs;
 pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
 };

@@ -4,12 +4,16 @@ use super::load::{self, RowRules};
 use crate::exec::columns::generated;
 use crate::result::QueryResult;
 use crate::statement::Statement;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{Fields, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{self as sql, Error, Result, sqlstate};
+use hushdb_storage::Column;
 use std::sync::Arc;
 
 /// Adds rows to the columns that are named, all when none are; others get their defaults.
@@ -58,6 +62,10 @@ pub(in crate::exec) fn append(
             );
         }
     }
+    let rows = with_blobs_in(
+        &rows,
+        targets.iter().map(|target| &version.columns[*target]),
+    )?;
     let source = Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?);
     let plan = LogicalPlanBuilder::scan("rows", provider_as_source(source), None)?.build()?;
     let planner = statement.planner();
@@ -66,4 +74,25 @@ pub(in crate::exec) fn append(
     let added = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
     Ok(QueryResult::count(added))
+}
+
+/// Rows with BLOBs for bytes whose Arrow type is that of another type here, where the columns that they are for have none of these.
+fn with_blobs_in<'a>(
+    rows: &RecordBatch,
+    targets: impl Iterator<Item = &'a Column>,
+) -> Result<RecordBatch> {
+    let schema = rows.schema();
+    let columns = schema.fields().iter().zip(targets);
+    let fields = columns.map(|(field, target)| {
+        let own = Arc::new(arrow_field(&target.name, &target.ty, true));
+        match sql::with_blobs(&own) == own {
+            true => sql::with_blobs(field),
+            false => Arc::clone(field),
+        }
+    });
+    let fields: Fields = fields.collect();
+    let arrays = rows.columns().iter().zip(&fields);
+    let arrays = arrays.map(|(array, field)| cast(array, field.data_type()));
+    let arrays = arrays.collect::<std::result::Result<_, _>>()?;
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }
