@@ -23,8 +23,9 @@ use crate::error::{Error, Place, Result};
 
 /// Bytes that are sealed together.
 const FRAME_BYTES: usize = 256 << 10;
-/// What was flushed at once is read at once, up to so many bytes.
-const READ_BYTES: usize = 4 << 20;
+/// What was flushed at once is read at once, up to so many bytes: a batch, but no whole run of groups. Of each run that is merged a read is
+/// held, which no operator counts.
+const READ_BYTES: usize = 2 << 20;
 const AAD_LABEL: [u8; 8] = *b"HUSHSPL1";
 
 /// Operator state on disk. Its space is free when it is dropped.
