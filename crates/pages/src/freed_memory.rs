@@ -2,14 +2,15 @@
 #![allow(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "this is a room of /proc")]
 
-/// Bytes of this process that are in memory now, programs and libraries among them; `None` where the system does not tell.
+/// Bytes that this process has in memory now but for pages of files, its own program's among them, which the system takes when it needs
+/// them; `None` where the system does not tell.
 pub fn resident_bytes() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib << 10)
+    let kib = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<usize>().ok()
+    };
+    Some(kib("VmRSS:")?.saturating_sub(kib("RssFile:")?) << 10)
 }
 
 /// Has the C library's allocator give all whole pages that are free back to the system: left to itself it keeps some

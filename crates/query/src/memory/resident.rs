@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What may be resident beside the limit: a fifth of it, and this. The program's own code is about two thirds of that.
-const BESIDE_BYTES: usize = 128_000_000;
+/// What may be resident beside the limit and the pages of files: a fifth of it, and this.
+const BESIDE_BYTES: usize = 43_000_000;
 /// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
 const MARGIN_BYTES: usize = 40_000_000;
 /// How often is looked, at most.
