@@ -13,8 +13,6 @@ use super::place::{KEY_A, Place};
 
 /// Beside the limit and the pages of the program itself, which are the file's, it may take a fifth of it, and this.
 const BESIDE: usize = 43_000_000;
-/// Beside that, when it groups by millions of texts: how its threads meet decides what they hold at once.
-const BY_TEXTS: (&str, usize) = ("GROUP BY s)", 12_000_000);
 
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
@@ -231,12 +229,7 @@ impl Shell {
 
     /// What is said of a peak that is more than it may be.
     fn over(&self, peak: usize, what: &str) -> Option<String> {
-        let by_texts = if what.ends_with(BY_TEXTS.0) {
-            BY_TEXTS.1
-        } else {
-            0
-        };
-        let most = self.limit + self.limit / 5 + BESIDE + by_texts;
+        let most = self.limit + self.limit / 5 + BESIDE;
         let mb = |bytes: usize| bytes / 1_000_000;
         (peak > most).then(|| format!("{} MB, not {}: {what}", mb(peak), mb(most)))
     }
