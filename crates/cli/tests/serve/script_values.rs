@@ -12,7 +12,7 @@ const DOUBLE: u32 = 701;
 const INTERVAL: u32 = 1186;
 const DATES: [u32; 3] = [1082, 1114, 1184];
 /// Types of arrays, with those of their items.
-const ARRAYS: [(u32, u32); 18] = [
+const ARRAYS: [(u32, u32); 19] = [
     (1000, BOOL),
     (1001, BYTES),
     (1003, 19),
@@ -28,6 +28,7 @@ const ARRAYS: [(u32, u32); 18] = [
     (1183, 1083),
     (1185, 1184),
     (1187, INTERVAL),
+    (1270, 1266),
     (1231, 1700),
     (199, JSON),
     (2951, 2950),
