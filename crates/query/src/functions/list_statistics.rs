@@ -6,7 +6,7 @@
 use super::lists::{comparable, items, picked, room_to_compare};
 use super::maps::maps;
 use super::moments::{Moments, Of, One, STATISTICS};
-use super::quantile::{between, median_distance};
+use super::quantile::{between, median_distance, point_in_time};
 use super::room::Room;
 use super::sums::Sums;
 use super::whole::{Call, Whole, item, list_of, listed, registered};
@@ -19,7 +19,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
+    DataType, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit,
 };
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
@@ -170,23 +170,13 @@ const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 /// A list of points in time, or of times of day, in microseconds.
 fn points_in_time(types: &[DataType]) -> Option<Vec<DataType>> {
     let [list] = types else { return None };
-    let of = match item(list)? {
-        DataType::Date32 => DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone),
-        DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
-        _ => return None,
-    };
-    Some(vec![list_of(of)])
+    Some(vec![list_of(point_in_time(&item(list)?)?)])
 }
 
 /// The value in the middle: of numbers and of points in time what lies between two of them, of others the lower one.
 fn median(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     match call.to {
-        DataType::Timestamp(..) | DataType::Time64(_) => of_measures(call, |points| {
-            let middle = between(&wide_micros(points)?, &[0.5])?;
-            Ok(cast(&cast(&middle, &DataType::Int64)?, points.data_type())?)
-        }),
-        of if measure(of).as_ref() == Some(of) => {
+        of if measure(of).as_ref() == Some(of) || point_in_time(of).is_some() => {
             of_measures(call, |values| between(values, &[0.5]))
         }
         _ => {
@@ -207,16 +197,9 @@ fn median(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     }
 }
 
-/// Microseconds of points in time, as numbers with room to add them.
-fn wide_micros(points: &ArrayRef) -> Result<ArrayRef> {
-    let micros = cast(points, &DataType::Int64)?;
-    Ok(cast(&micros, &DataType::Decimal128(38, 0))?)
-}
-
 /// The time in the middle of all from the point in the middle.
 fn median_span(points: &ArrayRef) -> Result<ArrayRef> {
-    let micros = wide_micros(points)?;
-    let distance = median_distance(&micros, &between(&micros, &[0.5])?)?;
+    let distance = median_distance(points, &between(points, &[0.5])?)?;
     let distance = cast(&distance, &DataType::Int64)?;
     let spans = distance.as_primitive::<Int64Type>().iter().map(|micros| {
         let micros = micros?;
@@ -258,7 +241,9 @@ fn with_shares(types: &[DataType]) -> Option<Vec<DataType>> {
 
 fn measured_with_shares(types: &[DataType]) -> Option<Vec<DataType>> {
     let [list, of] = types else { return None };
-    Some(vec![list_of(measure(&item(list)?)?), shares(of)?])
+    let item = item(list)?;
+    let measure = measure(&item).or_else(|| point_in_time(&item))?;
+    Some(vec![list_of(measure), shares(of)?])
 }
 
 fn share_type(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {

@@ -1,8 +1,11 @@
-//! `list_sum(x)`: as `sum` of the list's values, exact for integers and decimals.
+//! `list_sum(x)` and `list_avg(x)`: as `sum` and `avg` of the list's values, exact for integers, decimals and points in time.
 
+use super::sum::{averaged, overflow};
+use super::sum_numbers::{Sum, means};
 use super::whole::{Whole, item, list_of, registered};
+use crate::heed::check;
 use datafusion::arrow::array::{
-    ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, ListArray,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, ListArray,
 };
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type, i256};
 use datafusion::common::{Result, plan_err};
@@ -15,7 +18,7 @@ use std::sync::Arc;
 const MAX_DIGITS: u8 = 38;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 1] = [(
+    let sum: Whole = (
         &["list_sum", "array_sum"],
         |types| match types {
             [list] => Some(vec![list_of(summed(&item(list)?)?)]),
@@ -26,8 +29,46 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             let [list] = call.take()?;
             sums(list.as_list())
         },
-    )];
-    registered(functions, memory)
+    );
+    let avg: Whole = (
+        &["list_avg", "array_avg"],
+        |types| match types {
+            [list] => Some(vec![list_of(averaged(&item(list)?)?)]),
+            _ => None,
+        },
+        |types, _| match item(types.first()?)? {
+            point if point.is_temporal() => Some(point),
+            _ => Some(DataType::Float64),
+        },
+        |call, _| {
+            let [list] = call.take()?;
+            let list = list.as_list::<i32>();
+            match list.value_type() {
+                DataType::Float64 => averages::<f64>(list),
+                _ => averages::<i128>(list),
+            }
+        },
+    );
+    registered([sum, avg], memory)
+}
+
+/// The mean of each list.
+fn averages<N: Sum>(list: &ListArray) -> Result<ArrayRef> {
+    let of = list.value_type();
+    let (mut sums, mut counts) = (vec![N::default(); list.len()], vec![0; list.len()]);
+    for ((values, sum), count) in list.iter().zip(&mut sums).zip(&mut counts) {
+        check()?;
+        let Some(values) = values else { continue };
+        let mut fits = true;
+        N::each(&values, None, |_, value| {
+            fits &= sum.add(value);
+            *count += 1;
+        })?;
+        if !fits || !sum.fits(&of) {
+            return Err(overflow(&of));
+        }
+    }
+    means(&sums, &counts, &of)
 }
 
 /// The type of a sum of such items.

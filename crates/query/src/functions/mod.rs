@@ -94,6 +94,7 @@ mod strptime;
 mod struct_search;
 mod structs;
 mod sum;
+mod sum_numbers;
 mod sums;
 mod text;
 mod text_values;

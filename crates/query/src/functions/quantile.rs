@@ -1,19 +1,19 @@
 //! `quantile_cont(x, share)`, `percentile_cont(share) WITHIN GROUP (ORDER BY x)` and `median(x)`: the value that so many of all are
 //! less than, between two values where it falls between them.
 //!
-//! What must hold: an extreme between two extremes is one of them; a decimal keeps its type.
+//! What must hold: an extreme between two extremes is one of them; a decimal keeps its type, and so do points in time, of which days are.
 
 use super::plain::called;
 use super::whole::listed;
 use crate::common_types::number_kind::{MAX_DIGITS_128, is_huge};
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, RecordBatch,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch,
     new_empty_array,
 };
 use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Field, FieldRef, Float64Type, Schema,
+    DataType, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, Schema, TimeUnit,
 };
 use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
@@ -86,8 +86,25 @@ fn kept(of: &DataType) -> Option<DataType> {
             Some(DataType::Decimal128(MAX_DIGITS_128, *s))
         }
         DataType::Float32 | DataType::Float64 => Some(DataType::Float64),
+        // As they stand in the states of groups, too.
+        DataType::Timestamp(..) | DataType::Time64(_) | DataType::Int64 => Some(DataType::Int64),
         _ => None,
     }
+}
+
+/// The type in which points in time, days, and times of day have others between them: that of microseconds.
+pub(super) fn point_in_time(of: &DataType) -> Option<DataType> {
+    Some(match of {
+        DataType::Date32 => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
+        _ => return None,
+    })
+}
+
+/// Whether values of a type are whole numbers of something.
+fn is_exact(of: &DataType) -> bool {
+    of.is_decimal() || of.is_temporal()
 }
 
 impl AggregateUDFImpl for Quantile {
@@ -107,6 +124,8 @@ impl AggregateUDFImpl for Quantile {
         let number = |of: &DataType| match of {
             DataType::Null | DataType::Float16 => DataType::Float64,
             of if of.is_integer() || is_huge(of) => DataType::Float64,
+            DataType::Timestamp(..) if self.is_median() => of.clone(),
+            of if of.is_temporal() => point_in_time(of).unwrap_or_else(|| of.clone()),
             // What is no number is refused when the type of the result is asked for.
             of => of.clone(),
         };
@@ -143,7 +162,7 @@ impl AggregateUDFImpl for Quantile {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let asked = self.asked(&args)?;
-        Ok(match asked.to.is_decimal() {
+        Ok(match is_exact(&asked.to) {
             true => Box::new(Values::<i128>::new(asked)),
             false => Box::new(Values::<f64>::new(asked)),
         })
@@ -158,7 +177,7 @@ impl AggregateUDFImpl for Quantile {
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let asked = self.asked(&args)?;
-        Ok(match asked.to.is_decimal() {
+        Ok(match is_exact(&asked.to) {
             true => Box::new(Groups::<i128>::new(asked)),
             false => Box::new(Groups::<f64>::new(asked)),
         })
@@ -201,7 +220,7 @@ impl Asked {
             .min_by(order)
             .filter(|_| place > before)
         {
-            Some(high) => Some(low.towards(high, place - before)),
+            Some(high) => Some(low.towards(high, place - before, self.to.is_temporal())),
             None => Some(low),
         }
     }
@@ -218,7 +237,7 @@ impl Asked {
 
 /// The numbers at shares of all, or between two of them; NULL for each share where there are none.
 pub(super) fn between(values: &ArrayRef, shares: &[f64]) -> Result<ArrayRef> {
-    let answers = |asked: &Asked| match asked.to.is_decimal() {
+    let answers = |asked: &Asked| match is_exact(&asked.to) {
         true => asked.of_all::<i128>(values),
         false => asked.of_all::<f64>(values),
     };
@@ -252,7 +271,7 @@ pub(super) fn median_distance(values: &ArrayRef, from: &ArrayRef) -> Result<Arra
         let distances = N::column(distances.collect(), values.data_type());
         between(&cast(&distances, values.data_type())?, &[0.5])
     }
-    match values.data_type().is_decimal() {
+    match is_exact(values.data_type()) {
         true => distances::<i128>(values, from, |a, b| (a - b).abs()),
         false => distances::<f64>(values, from, |a, b| (a - b).abs()),
     }
@@ -261,8 +280,8 @@ pub(super) fn median_distance(values: &ArrayRef, from: &ArrayRef) -> Result<Arra
 /// Numbers that have others between them.
 trait Number: Copy + Send + Sync + std::fmt::Debug + 'static {
     fn order(&self, other: &Self) -> Ordering;
-    /// The number that lies on the way to another, at a share of it.
-    fn towards(self, other: Self, share: f64) -> Self;
+    /// The number that lies on the way to another, at a share of it, which is rounded or cut where it is whole.
+    fn towards(self, other: Self, share: f64, rounds: bool) -> Self;
     fn read(values: &ArrayRef) -> Result<impl Iterator<Item = Option<Self>>>;
     /// As they are kept for values of a type.
     fn column(values: Vec<Option<Self>>, of: &DataType) -> ArrayRef;
@@ -275,7 +294,7 @@ impl Number for f64 {
         self.partial_cmp(other).unwrap_or(nan)
     }
 
-    fn towards(self, other: Self, share: f64) -> Self {
+    fn towards(self, other: Self, share: f64, _: bool) -> Self {
         self * (1.0 - share) + other * share
     }
 
@@ -295,21 +314,33 @@ impl Number for i128 {
         self.cmp(other)
     }
 
-    fn towards(self, other: Self, share: f64) -> Self {
-        self + ((other - self) as f64 * share) as i128
+    fn towards(self, other: Self, share: f64, rounds: bool) -> Self {
+        match rounds {
+            true => (self as f64).towards(other as f64, share, rounds).round() as i128,
+            false => self + ((other - self) as f64 * share) as i128,
+        }
     }
 
     fn read(values: &ArrayRef) -> Result<impl Iterator<Item = Option<Self>>> {
         let values = match kept(values.data_type()) {
-            Some(to) => cast(values, &to)?,
+            Some(DataType::Int64) => {
+                let whole = cast(values, &DataType::Int64)?;
+                let whole = whole.as_primitive::<Int64Type>();
+                whole.unary::<_, Decimal128Type>(i128::from)
+            }
+            Some(to) => cast(values, &to)?.as_primitive::<Decimal128Type>().clone(),
             None => return internal_err!("decimals were not coerced"),
         };
-        let values = values.as_primitive::<Decimal128Type>().clone();
         Ok((0..values.len()).map(move |row| values.is_valid(row).then(|| values.value(row))))
     }
 
     fn column(values: Vec<Option<Self>>, of: &DataType) -> ArrayRef {
         let to = kept(of).unwrap_or(DataType::Decimal128(MAX_DIGITS_128, 0));
+        if to == DataType::Int64 {
+            let whole = |value| i64::try_from(value).unwrap_or(i64::MAX);
+            let values = values.into_iter().map(|value| value.map(whole));
+            return Arc::new(values.collect::<Int64Array>());
+        }
         Arc::new(Decimal128Array::from(values).with_data_type(to))
     }
 }

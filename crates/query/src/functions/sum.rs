@@ -1,18 +1,15 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, to a HUGEINT or 38 digits, and what is past that is an
-//! error. As in DuckDB, `avg` of any number is a DOUBLE. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
+//! error. As in DuckDB, `avg` of any number is a DOUBLE, of a point in time another one. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
-use super::quotient::{QUOTIENT, exact_means};
+use super::plain::called;
+use super::quantile::point_in_time;
+use super::quotient::QUOTIENT;
+use super::sum_numbers::{MAX_DIGITS, Sum, is_whole, means, scale};
 use crate::heed::check;
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Decimal256Array,
-    Float64Array, Int64Array, PrimitiveArray,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Field, FieldRef, Float64Type,
-    Int32Type, Int64Type, UInt64Type, i256,
-};
-use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, i256};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
@@ -22,9 +19,6 @@ use hushdb_sql::{Error, ErrorKind, POSTGRES_AVG, POSTGRES_SUM};
 use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-const MAX_DIGITS: u8 = 38;
-const LIMIT: i128 = 10i128.pow(38) - 1;
 
 /// Which number the accumulated sum becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,24 +61,37 @@ impl ExactSum {
     }
 }
 
-/// Scale of a summed decimal; 0 for integers.
-fn scale(input: &DataType) -> i8 {
-    match input {
-        DataType::Decimal64(_, s) | DataType::Decimal128(_, s) => *s,
-        _ => 0,
-    }
-}
-
-/// Whether sums are HUGEINTs.
-fn is_whole(input: &DataType) -> bool {
-    input.is_integer() || *input == HUGEINT
-}
-
 fn state_type(input: &DataType) -> DataType {
     match input {
         DataType::Float64 => DataType::Float64,
         other => DataType::Decimal128(MAX_DIGITS, scale(other)),
     }
+}
+
+/// The type in which values are added up; `None` where there is no such sum.
+fn summand(input: &DataType, answer: Answer) -> Option<DataType> {
+    Some(match input {
+        DataType::Null => DataType::Int64,
+        DataType::Boolean if answer != Answer::Avg => DataType::Int64,
+        huge if *huge == HUGEINT => HUGEINT,
+        huge if *huge == UHUGEINT => DataType::Float64,
+        DataType::UInt64 => DataType::UInt64,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16
+            if answer.is_postgres() =>
+        {
+            DataType::Int32
+        }
+        integer if integer.is_integer() => DataType::Int64,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
+        DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
+        other => return point_in_time(other).filter(|_| answer == Answer::Avg),
+    })
+}
+
+/// The type in which the values of a list are added up; `None` where they have no mean.
+pub(super) fn averaged(input: &DataType) -> Option<DataType> {
+    summand(input, Answer::Avg)
 }
 
 impl AggregateUDFImpl for ExactSum {
@@ -113,39 +120,21 @@ impl AggregateUDFImpl for ExactSum {
                 arg_types.len()
             );
         };
-        Ok(vec![match input {
-            DataType::Null | DataType::Boolean => DataType::Int64,
-            huge if *huge == HUGEINT => HUGEINT,
-            huge if *huge == UHUGEINT => DataType::Float64,
-            DataType::UInt64 => DataType::UInt64,
-            DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::UInt8
-            | DataType::UInt16
-                if self.answer.is_postgres() =>
-            {
-                DataType::Int32
+        match summand(input, self.answer) {
+            Some(of) => Ok(vec![of]),
+            None if matches!(input, DataType::Interval(_)) && self.answer == Answer::Avg => {
+                Err(Error::unsupported("avg of intervals").into())
             }
-            integer if integer.is_integer() => DataType::Int64,
-            DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
-            DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
-            DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
-            // Refused when the type of the result is asked for.
-            other if other.is_temporal() => other.clone(),
-            _ => {
-                let call = super::plain::called(self.name(), arg_types);
-                return plan_err!("No function matches {call}; cast the argument to a number");
-            }
-        }])
+            None => plan_err!(
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
+                called(self.name(), arg_types)
+            ),
+        }
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        if arg_types[0].is_temporal() {
-            let what = format!("{} of dates, times and intervals", self.name());
-            return Err(Error::unsupported(what).into());
-        }
         Ok(match self.answer {
+            Answer::Avg if arg_types[0].is_temporal() => arg_types[0].clone(),
             Answer::PostgresSum if arg_types[0] == DataType::Int32 => DataType::Int64,
             Answer::Sum | Answer::PostgresSum if is_whole(&arg_types[0]) => HUGEINT,
             Answer::Sum | Answer::PostgresSum => state_type(&arg_types[0]),
@@ -213,166 +202,13 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
-fn overflow(input: &DataType) -> datafusion::error::DataFusionError {
+pub(super) fn overflow(input: &DataType) -> datafusion::error::DataFusionError {
     let what = match is_whole(input) {
         _ if *input == DataType::Int32 => "sum does not fit into bigint; cast what is added to it",
         true => "Overflow in HUGEINT addition: sum does not fit",
         false => "sum does not fit into 38 digits",
     };
     Error::new(ErrorKind::OutOfRange, what).into()
-}
-
-/// A running sum: exact for integers and decimals, in 64-bit floating point for floats.
-trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
-    /// Adds every non-null value that passes the filter; `each` gets a position and a value.
-    fn each(
-        values: &dyn Array,
-        filter: Option<&BooleanArray>,
-        each: impl FnMut(usize, Self),
-    ) -> Result<()>;
-    /// False when the sum no longer fits.
-    fn add(&mut self, value: Self) -> bool;
-    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef;
-    /// Sums as they are handed over.
-    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef;
-    fn to_f64(self) -> f64;
-    /// PostgreSQL's means of so many numbers each; NULL of none.
-    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef>;
-    /// Whether the type of the sum has it.
-    fn fits(self, input: &DataType) -> bool;
-}
-
-impl Sum for i128 {
-    fn each(
-        values: &dyn Array,
-        filter: Option<&BooleanArray>,
-        each: impl FnMut(usize, Self),
-    ) -> Result<()> {
-        match values.data_type() {
-            DataType::Int32 => visit(values.as_primitive::<Int32Type>(), filter, i128::from, each),
-            DataType::Int64 => visit(values.as_primitive::<Int64Type>(), filter, i128::from, each),
-            DataType::UInt64 => visit(
-                values.as_primitive::<UInt64Type>(),
-                filter,
-                i128::from,
-                each,
-            ),
-            DataType::Decimal64(..) => visit(
-                values.as_primitive::<Decimal64Type>(),
-                filter,
-                i128::from,
-                each,
-            ),
-            DataType::Decimal128(..) => {
-                visit(values.as_primitive::<Decimal128Type>(), filter, |v| v, each)
-            }
-            DataType::Decimal256(..) => visit(
-                values.as_primitive::<Decimal256Type>(),
-                filter,
-                i256::as_i128,
-                each,
-            ),
-            other => return exec_err!("sum over {other} was not planned"),
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn add(&mut self, value: Self) -> bool {
-        let (sum, wrapped) = self.overflowing_add(value);
-        *self = sum;
-        !wrapped
-    }
-
-    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef {
-        let array = Decimal128Array::new(values.into(), nulls);
-        Arc::new(array.with_data_type(DataType::Decimal128(MAX_DIGITS, scale)))
-    }
-
-    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
-        if *input == DataType::Int32 {
-            let values: Vec<i64> = values.into_iter().map(|sum| sum as i64).collect();
-            return Arc::new(Int64Array::new(values.into(), nulls));
-        }
-        if !is_whole(input) {
-            return Self::state(values, nulls, scale(input));
-        }
-        let values: Vec<i256> = values.into_iter().map(i256::from_i128).collect();
-        Arc::new(Decimal256Array::new(values.into(), nulls).with_data_type(HUGEINT))
-    }
-
-    fn to_f64(self) -> f64 {
-        self as f64
-    }
-
-    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef> {
-        exact_means(sums, counts, scale)
-    }
-
-    fn fits(self, input: &DataType) -> bool {
-        match *input == DataType::Int32 {
-            true => i64::try_from(self).is_ok(),
-            false => is_whole(input) || (-LIMIT..=LIMIT).contains(&self),
-        }
-    }
-}
-
-impl Sum for f64 {
-    fn each(
-        values: &dyn Array,
-        filter: Option<&BooleanArray>,
-        each: impl FnMut(usize, Self),
-    ) -> Result<()> {
-        visit(values.as_primitive::<Float64Type>(), filter, |v| v, each);
-        Ok(())
-    }
-
-    #[inline]
-    fn add(&mut self, value: Self) -> bool {
-        *self += value;
-        true
-    }
-
-    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, _scale: i8) -> ArrayRef {
-        Arc::new(Float64Array::new(values.into(), nulls))
-    }
-
-    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
-        Self::state(values, nulls, scale(input))
-    }
-
-    fn to_f64(self) -> f64 {
-        self
-    }
-
-    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef> {
-        Ok(means(sums, counts, scale))
-    }
-
-    fn fits(self, _: &DataType) -> bool {
-        true
-    }
-}
-
-#[inline]
-fn visit<T: ArrowPrimitiveType, N>(
-    values: &PrimitiveArray<T>,
-    filter: Option<&BooleanArray>,
-    widen: impl Fn(T::Native) -> N,
-    mut each: impl FnMut(usize, N),
-) {
-    if values.null_count() == 0 && filter.is_none() {
-        for (i, value) in values.values().iter().enumerate() {
-            each(i, widen(*value));
-        }
-        return;
-    }
-    for (i, value) in values.values().iter().enumerate() {
-        let passes = filter.is_none_or(|f| f.is_valid(i) && f.value(i));
-        if passes && values.is_valid(i) {
-            each(i, widen(*value));
-        }
-    }
 }
 
 /// One group's sum, for queries without GROUP BY and for windows.
@@ -467,8 +303,8 @@ impl Accumulator for Total {
         self.sum()?;
         let mean = match self.answer {
             Answer::Sum | Answer::PostgresSum => return self.answered(),
-            _ if self.is_float() => means(&[self.float], &counts, scale),
-            Answer::Avg => means(&[self.exact], &counts, scale),
+            _ if self.is_float() => means(&[self.float], &counts, &self.input)?,
+            Answer::Avg => means(&[self.exact], &counts, &self.input)?,
             Answer::PostgresAvg => i128::postgres_means(&[self.exact], &counts, scale)?,
         };
         ScalarValue::try_from_array(&mean, 0)
@@ -495,16 +331,6 @@ impl Accumulator for Total {
     fn size(&self) -> usize {
         size_of::<Self>()
     }
-}
-
-/// Means of so many numbers each; NULL of none.
-fn means<N: Sum>(sums: &[N], counts: &[i64], scale: i8) -> ArrayRef {
-    let unit = 10f64.powi(i32::from(scale));
-    let means = sums
-        .iter()
-        .zip(counts)
-        .map(|(sum, count)| (*count > 0).then(|| sum.to_f64() / (*count as f64 * unit)));
-    Arc::new(means.collect::<Float64Array>())
 }
 
 /// `sum(DISTINCT x)`: keeps the distinct values, adds them up at the end.
@@ -635,7 +461,7 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
                 let (sums, nulls) = self.checked(sums, &counts)?;
                 Ok(N::answer(sums, nulls, &self.input))
             }
-            Answer::Avg => Ok(means(&sums, &counts, scale(&self.input))),
+            Answer::Avg => means(&sums, &counts, &self.input),
             Answer::PostgresAvg => N::postgres_means(&sums, &counts, scale(&self.input)),
         }
     }
