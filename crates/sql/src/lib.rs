@@ -13,6 +13,7 @@ mod calls;
 mod chains;
 mod collations;
 mod column_names;
+mod computed_frames;
 mod constraints;
 mod cut_divide;
 mod date_parts;
@@ -112,8 +113,8 @@ pub use macros::{
     TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
 };
 pub use marks::{
-    ASOF, EXCLUDE, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT,
-    PIVOT_ENUM, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR, USING_KEY,
+    ASOF, EXCLUDE, FRAME, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT,
+    PIVOT, PIVOT_ENUM, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR, USING_KEY,
 };
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, names_current_query,

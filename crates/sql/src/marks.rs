@@ -33,6 +33,9 @@ pub const JSON_TREE: &str = "$json_tree";
 pub const SAMPLE: &str = "$sample";
 /// What stands in PARTITION BY of a window whose frames EXCLUDE rows: a call with what is excluded, in small letters.
 pub const EXCLUDE: &str = "$exclude";
+/// What stands in PARTITION BY of a window whose frames have computed ends: a call with `rows` or `groups`, and of each end which it is and how
+/// far it is from the row.
+pub const FRAME: &str = "$frame";
 /// What the first part of a recursive query has as its condition, if it has a key: its columns.
 pub const USING_KEY: &str = "$using_key";
 /// What a LIMIT in percent is.

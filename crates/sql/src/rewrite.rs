@@ -19,6 +19,7 @@ mod written;
 use super::aggregate_order;
 use super::calls;
 use super::column_names::name_columns;
+use super::computed_frames;
 use super::cut_divide::divided;
 use super::dialect::POWER;
 use super::folding::{Spellings, fold_expr, fold_statement, listed_names};
@@ -199,6 +200,7 @@ impl<'a> Rewriter<'a> {
         of_the_row_itself(function);
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             self.direct(&mut window.order_by);
+            computed_frames::mark(window)?;
         }
         window_order::rank_by_own_order(function)?;
         window_order::with_key(function)?;

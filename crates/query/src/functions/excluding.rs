@@ -1,8 +1,10 @@
-//! `Excluding`: a function over frames from which EXCLUDE takes the row itself, or rows that are sorted alike.
+//! `Excluding`: a function over frames from which EXCLUDE takes the row itself, or rows that are sorted alike, or whose ends are computed for
+//! each row. And `lag` and `lead` of a computed row.
 //!
 //! What must hold: an evaluator is asked for the rows of its partition one by one, from the first on. The rows of a partition are in memory,
 //! so it is refused where it outgrows that.
 
+use super::frame_ends::{Ends, Frame};
 use super::frame_tree::FrameTree;
 use super::room::Memory;
 use super::whole::{Gives, Whole, registered};
@@ -20,7 +22,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::{Column, Literal};
-use hushdb_sql::{EXCLUDE, USING_KEY};
+use hushdb_sql::{EXCLUDE, FRAME, USING_KEY};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,8 +34,9 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             internal_err!("a mark was called")
         })
     }
-    let marks: [Whole; 2] = [
+    let marks: [Whole; 3] = [
         mark(&[EXCLUDE], |_, _| Some(DataType::Utf8)),
+        mark(&[FRAME], |_, _| Some(DataType::Utf8)),
         mark(&[USING_KEY], |_, _| Some(DataType::Boolean)),
     ];
     registered(marks, memory)
@@ -42,6 +45,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 /// What a frame is without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Excluded {
+    /// It has all of its rows.
+    Nothing,
     /// The row.
     Row,
     /// The row, and those that are sorted alike.
@@ -57,9 +62,13 @@ enum Function {
     First,
     Last,
     Nth,
+    /// Of the row so many before it, or behind it, or a default.
+    Neighbour {
+        is_behind: bool,
+    },
 }
 
-/// The function, whose last argument is its FILTER if it has one.
+/// The function, whose last arguments are its FILTER if it has one, and the ends of its frames if they are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Excluding {
     name: String,
@@ -67,14 +76,16 @@ struct Excluding {
     excluded: Excluded,
     is_distinct: bool,
     is_filtered: bool,
+    frame: Option<Frame>,
     memory: Memory,
     signature: Signature,
 }
 
-/// A function of frames without what is excluded; `None` of one that looks at no frame. A filter is the last argument.
+/// A function of frames without what is excluded; `None` of one that looks at no frame. Behind its arguments stand a filter, and the ends of
+/// frames.
 pub fn excluding(
     function: &WindowFunctionDefinition,
-    excluded: Excluded,
+    (excluded, frame): (Excluded, Option<Frame>),
     is_distinct: bool,
     is_filtered: bool,
     memory: &Arc<dyn MemoryPool>,
@@ -90,23 +101,52 @@ pub fn excluding(
             _ => return None,
         },
     };
-    let excluding = WindowUDF::from(Excluding {
+    Some(Excluding::definition(Excluding {
         name: function.name().to_owned(),
         function: of_frames,
         excluded,
         is_distinct,
         is_filtered,
+        frame,
         memory: Memory(Arc::clone(memory)),
         signature: Signature::variadic_any(Volatility::Immutable),
-    });
-    Some(WindowFunctionDefinition::WindowUDF(Arc::new(excluding)))
+    }))
+}
+
+/// `lag`, or `lead`, whose second argument is no constant.
+pub fn neighbour(name: &str, memory: &Arc<dyn MemoryPool>) -> WindowFunctionDefinition {
+    Excluding::definition(Excluding {
+        name: name.to_owned(),
+        function: Function::Neighbour {
+            is_behind: name == "lead",
+        },
+        excluded: Excluded::Nothing,
+        is_distinct: false,
+        is_filtered: false,
+        frame: None,
+        memory: Memory(Arc::clone(memory)),
+        signature: Signature::variadic_any(Volatility::Immutable),
+    })
 }
 
 impl Excluding {
-    /// The arguments without the filter.
-    fn arguments<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+    fn definition(self) -> WindowFunctionDefinition {
+        WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(self)))
+    }
+
+    /// The arguments, the filter, and the ends of frames.
+    fn parts<'a, T>(&self, all: &'a [T]) -> [&'a [T]; 3] {
+        let ends = if self.frame.is_some() { 2 } else { 0 };
+        let (all, ends) = all.split_at(all.len().saturating_sub(ends));
         let count = all.len().saturating_sub(usize::from(self.is_filtered));
-        all.get(..count).unwrap_or_default()
+        let (arguments, filter) = all.split_at(count);
+        [arguments, filter, ends]
+    }
+
+    /// The arguments alone.
+    fn arguments<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+        let [arguments, ..] = self.parts(all);
+        arguments
     }
 
     /// The aggregate of columns that are called by their numbers; constants stay what they are.
@@ -158,7 +198,7 @@ impl WindowUDFImpl for Excluding {
     ) -> Result<Box<dyn PartitionEvaluator>> {
         let aggregate = match &self.function {
             Function::Aggregate(aggregate) => Some(Arc::new(self.aggregate(aggregate, &args)?)),
-            Function::First | Function::Last | Function::Nth => None,
+            Function::First | Function::Last | Function::Nth | Function::Neighbour { .. } => None,
         };
         Ok(Box::new(Evaluator {
             function: self.clone(),
@@ -188,6 +228,8 @@ struct Partition {
     values: Values,
     /// How many of the rows before each are left by FILTER and IGNORE NULLS; `None` if all are.
     left: Option<Vec<usize>>,
+    /// `None` where the library's frames are meant.
+    ends: Option<Ends>,
     /// The rows that are sorted alike as the next one.
     peers: Range<usize>,
     /// Those behind them.
@@ -204,8 +246,8 @@ impl Evaluator {
     fn partition(&self, values: &[ArrayRef]) -> Result<Partition> {
         let (arguments, keys) = values.split_at(self.arguments.min(values.len()));
         let rows = arguments.first().map_or(0, |column| column.len());
-        let columns = self.function.arguments(arguments);
-        let kept = arguments.last().filter(|_| self.function.is_filtered);
+        let [columns, kept, ends] = self.function.parts(arguments);
+        let kept = kept.first();
         let kept = kept.map(|kept| truths(kept.as_boolean()));
         let known = match (self.ignores_nulls, columns.first()) {
             (true, Some(value)) => Some(is_not_null(value)?),
@@ -234,14 +276,19 @@ impl Evaluator {
                 Values::Plain(value.ok_or_else(missing)?)
             }
         };
+        let frame = self.function.frame;
+        let needs_peers = matches!(self.function.excluded, Excluded::Group | Excluded::Ties)
+            || frame.is_some_and(|frame| frame.of_groups);
         let peers = match keys {
             [] => std::iter::once(0..rows).collect(),
-            _ if self.function.excluded == Excluded::Row => vec![],
+            _ if !needs_peers => vec![],
             keys => partition(keys)?.ranges(),
         };
+        let ends = frame.map(|frame| Ends::new(frame, ends, &peers, rows));
         Ok(Partition {
             values,
             left: kept.map(|kept| counts(&kept)),
+            ends: ends.transpose()?,
             peers: 0..0,
             next_peers: peers.into_iter(),
         })
@@ -256,6 +303,32 @@ impl Evaluator {
         let number = number.as_primitive::<Int64Type>();
         let number = (!number.is_null(0)).then(|| number.value(0));
         Ok(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+    }
+}
+
+/// The value so many rows before a row, or behind it, or the default, which is the third argument.
+fn neighbour_of(
+    values: &[ArrayRef],
+    row: usize,
+    is_behind: bool,
+    arguments: usize,
+) -> Result<ScalarValue> {
+    let [value, far, ..] = values else {
+        return Err(internal_datafusion_err!(
+            "lag and lead take a value and a row"
+        ));
+    };
+    let far = cast(&far.slice(row, 1), &DataType::Int64)?;
+    let far = far.as_primitive::<Int64Type>();
+    let far = (!far.is_null(0)).then(|| i128::from(far.value(0)));
+    let place = far.map(|far| row as i128 + if is_behind { far } else { -far });
+    let place = place.and_then(|place| usize::try_from(place).ok());
+    match (place.filter(|place| *place < value.len()), values.get(2)) {
+        (Some(place), _) => ScalarValue::try_from_array(value, place),
+        (None, Some(default)) if arguments > 2 => {
+            ScalarValue::try_from_array(default, row)?.cast_to(value.data_type())
+        }
+        (None, _) => ScalarValue::try_from(value.data_type()),
     }
 }
 
@@ -282,13 +355,14 @@ fn counts(kept: &BooleanArray) -> Vec<usize> {
 impl Partition {
     /// What is left of a row's frame, in order.
     fn rows(&mut self, frame: &Range<usize>, row: usize, excluded: Excluded) -> Vec<Range<usize>> {
-        while excluded != Excluded::Row && row >= self.peers.end {
+        while row >= self.peers.end {
             match self.next_peers.next() {
                 Some(peers) => self.peers = peers,
                 None => break,
             }
         }
         let (own, taken) = match excluded {
+            Excluded::Nothing => (row..row, frame.end..frame.end),
             Excluded::Row => (row..row, row..row + 1),
             Excluded::Group => (row..row, self.peers.clone()),
             Excluded::Ties => (row..row + 1, self.peers.clone()),
@@ -328,16 +402,23 @@ impl PartitionEvaluator for Evaluator {
 
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
         check()?;
+        if let Function::Neighbour { is_behind } = self.function.function {
+            self.row += 1;
+            return neighbour_of(values, self.row - 1, is_behind, self.arguments);
+        }
         if self.partition.is_none() {
             self.partition = Some(self.partition(values)?);
         }
         let number = match self.function.function {
             Function::Nth => self.number(values)?,
-            Function::Aggregate(_) | Function::First | Function::Last => 0,
+            _ => 0,
         };
         let Some(partition) = &mut self.partition else {
             return Err(internal_datafusion_err!("a window without a partition"));
         };
+        let computed = partition.ends.as_mut().map(|ends| ends.of(self.row));
+        let computed = computed.transpose()?;
+        let frame = computed.as_ref().unwrap_or(frame);
         let rows = partition.rows(frame, self.row, self.function.excluded);
         self.row += 1;
         let column = match &mut partition.values {
@@ -347,7 +428,9 @@ impl PartitionEvaluator for Evaluator {
         let place = match self.function.function {
             Function::Last => rows.last().map(|rows| rows.end - 1),
             Function::Nth => nth(&rows, number),
-            Function::Aggregate(_) | Function::First => rows.first().map(|rows| rows.start),
+            Function::Aggregate(_) | Function::First | Function::Neighbour { .. } => {
+                rows.first().map(|rows| rows.start)
+            }
         };
         match place {
             Some(place) => ScalarValue::try_from_array(column, place),

@@ -1,16 +1,18 @@
-//! `EXCLUDE` of frames: where a window has a mark of it, its function becomes one that knows what its frames are without.
+//! `EXCLUDE` of frames, and frames whose ends are computed: where a window has a mark of it, its function becomes one that knows what its
+//! frames are. So do `lag` and `lead` of a computed row.
 //!
 //! What must hold: it comes behind all rules that change what aggregates are, or the types of their arguments.
 
 use super::rewrite_expressions::rewrite_expressions;
-use crate::functions::{Excluded, excluding};
+use crate::functions::{Excluded, Frame, FrameEnd, excluding, neighbour};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
-use hushdb_sql::EXCLUDE;
+use hushdb_sql::{EXCLUDE, FRAME};
 use std::sync::Arc;
 
 /// The rule; see the module.
@@ -31,13 +33,25 @@ impl ExcludedRows {
             return Ok(Transformed::no(expr));
         };
         let params = &mut window.params;
-        let marks = params.partition_by.extract_if(.., |by| is_mark(by));
-        let Some(mark) = marks.last() else {
-            return Ok(Transformed::no(Expr::WindowFunction(window)));
+        let mut take = |name| {
+            let marks = params.partition_by.extract_if(.., |by| is_mark(by, name));
+            marks.last()
+        };
+        let (without, frame) = (take(EXCLUDE), take(FRAME));
+        if without.is_none() && frame.is_none() {
+            return Ok(self.of_computed_row(window));
+        }
+        let without = match &without {
+            Some(mark) => excluded(mark)?,
+            None => Excluded::Nothing,
+        };
+        let (frame, ends) = match frame {
+            Some(mark) => computed_frame(mark).map(|(frame, ends)| (Some(frame), ends))?,
+            None => (None, vec![]),
         };
         let function = excluding(
             &window.fun,
-            excluded(&mark)?,
+            (without, frame),
             params.distinct,
             params.filter.is_some(),
             &self.memory,
@@ -48,8 +62,22 @@ impl ExcludedRows {
             params
                 .args
                 .extend(params.filter.take().map(|filter| *filter));
+            params.args.extend(ends);
         }
         Ok(Transformed::yes(Expr::WindowFunction(window)))
+    }
+
+    /// `lag(x, n)` where `n` is no constant.
+    fn of_computed_row(&self, mut window: Box<WindowFunction>) -> Transformed<Expr> {
+        let name = window.fun.name();
+        let of_another = matches!(name, "lag" | "lead")
+            && window.params.null_treatment.is_none()
+            && window.params.args.get(1).is_some_and(is_computed);
+        if of_another {
+            window.fun = neighbour(name, &self.memory);
+            return Transformed::yes(Expr::WindowFunction(window));
+        }
+        Transformed::no(Expr::WindowFunction(window))
     }
 }
 
@@ -66,16 +94,51 @@ impl AnalyzerRule for ExcludedRows {
     }
 }
 
-fn is_mark(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if call.name() == EXCLUDE)
+fn is_mark(expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.name() == name)
+}
+
+/// Whether a distance is none that is written.
+fn is_computed(far: &Expr) -> bool {
+    match far {
+        Expr::Literal(..) => false,
+        Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) => is_computed(expr),
+        _ => true,
+    }
+}
+
+/// The frame that a mark says, and how far its ends are.
+fn computed_frame(mark: Expr) -> Result<(Frame, Vec<Expr>)> {
+    let args = match mark {
+        Expr::ScalarFunction(call) => call.args,
+        _ => vec![],
+    };
+    let Ok([units, begins, from, ends, to]) = <[Expr; 5]>::try_from(args) else {
+        return plan_err!("a frame has two ends");
+    };
+    let end = |end: &Expr| text(end).and_then(FrameEnd::named);
+    match (text(&units), end(&begins), end(&ends)) {
+        (Some(units), Some(begins), Some(ends)) => {
+            let frame = Frame {
+                of_groups: units == "groups",
+                ends: [begins, ends],
+            };
+            Ok((frame, vec![from, to]))
+        }
+        _ => plan_err!("a frame begins and ends somewhere"),
+    }
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    expr.as_literal()
+        .and_then(|text| text.try_as_str().flatten())
 }
 
 fn excluded(mark: &Expr) -> Result<Excluded> {
     let text = match mark {
-        Expr::ScalarFunction(call) => call.args.first().and_then(|text| text.as_literal()),
+        Expr::ScalarFunction(call) => call.args.first().and_then(self::text),
         _ => None,
     };
-    let text = text.and_then(|text| text.try_as_str().flatten());
     match text {
         Some("current row") => Ok(Excluded::Row),
         Some("group") => Ok(Excluded::Group),
