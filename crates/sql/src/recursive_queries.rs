@@ -1,9 +1,10 @@
-//! What WITH RECURSIVE cannot do yet: read itself in a subquery that is a value, which would be computed once.
+//! What WITH RECURSIVE cannot do: sort or limit its rows, which would be done to those of each turn. And not yet: read itself in a
+//! subquery that is a value, which would be computed once.
 
 use super::folded;
 use crate::error::{Error, Result};
 use crate::walk::{visit_expressions, visit_relations};
-use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query};
+use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query, SetExpr, SetOperator};
 use std::ops::ControlFlow;
 
 /// What stands before the name of a recursive query with a key, where it reads the last rows of all keys.
@@ -25,6 +26,16 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
             }
             _ => ControlFlow::Continue(()),
         };
+        let is_union = matches!(
+            table.query.body.as_ref(),
+            SetExpr::SetOperation {
+                op: SetOperator::Union,
+                ..
+            }
+        );
+        if is_union && visit_relations(&table.query, is_it).is_break() {
+            refuse_order_and_limit(&table.query)?;
+        }
         let found = visit_expressions(&table.query, |expr| match expr {
             Expr::Subquery(subquery) => visit_relations(subquery, is_it),
             _ => ControlFlow::Continue(()),
@@ -36,4 +47,15 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn refuse_order_and_limit(query: &Query) -> Result<()> {
+    let what = match query {
+        query if query.limit_clause.is_some() || query.fetch.is_some() => "LIMIT or OFFSET",
+        query if query.order_by.is_some() => "ORDER BY",
+        _ => return Ok(()),
+    };
+    Err(Error::parser(format!(
+        "{what} in a recursive query is not allowed"
+    )))
 }
