@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::postgres_casts::POSTGRES_TEXT;
 use crate::template::template;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
+    ObjectName, Value,
 };
 
 /// The function that `to_char` of PostgreSQL is.
@@ -326,6 +327,10 @@ pub(crate) fn in_order(name: &str, function: &Function) -> Result<Option<Expr>> 
     if let FunctionArguments::List(list) = &mut meant.args {
         let args = args.into_iter().map(FunctionArgExpr::Expr);
         list.args = args.map(FunctionArg::Unnamed).collect();
+        if called == "mode" {
+            // Of values that are there as often, the first in the order.
+            list.clauses = vec![FunctionArgumentClause::OrderBy(vec![order.clone()])];
+        }
     }
     Ok(Some(Expr::Function(meant)))
 }
