@@ -8,12 +8,12 @@ mod lambda_fields;
 mod lateral_tables;
 mod named_alike;
 mod named_columns;
+mod order_unselected;
 mod ordered_aggregates;
 mod ordinality;
 mod qualified_stars;
 mod row_values;
 mod scalar_queries;
-mod unnest_order;
 mod written;
 
 use super::aggregate_order;
@@ -140,7 +140,7 @@ impl<'a> Rewriter<'a> {
         named_columns::of_with(query)?;
         json_values::cast_nulls(query);
         distinct_on::number_rows(query)?;
-        unnest_order::select_keys(query)?;
+        order_unselected::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => {

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::template::template;
 use crate::{calls, folded};
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
-    WindowSpec, WindowType,
+    BinaryOperator, Distinct, Expr, OrderByExpr, OrderByKind, OrderByOptions, Query, Select,
+    SelectItem, SetExpr, Value, WindowSpec, WindowType,
 };
 
 /// Numbers the rows, where a query says both.
@@ -17,10 +17,13 @@ pub(super) fn number_rows(query: &mut Query) -> Result<()> {
     let (Some(Distinct::On(_)), Some(order_by)) = (&select.distinct, &query.order_by) else {
         return Ok(());
     };
-    let OrderByKind::Expressions(order) = &order_by.kind else {
-        return Ok(());
+    let mut order = match &order_by.kind {
+        OrderByKind::Expressions(order) => order.clone(),
+        OrderByKind::All(options) => match by_all(select, *options) {
+            Some(order) => order,
+            None => return Ok(()),
+        },
     };
-    let mut order = order.clone();
     for item in &mut order {
         item.expr = meant(&item.expr, select);
     }
@@ -47,6 +50,21 @@ pub(super) fn number_rows(query: &mut Query) -> Result<()> {
         Some(other) => template("($1 AND $2)", &[other, first])?,
     });
     Ok(())
+}
+
+/// All items of a select list; `None` where there is a star among them.
+fn by_all(select: &Select, options: OrderByOptions) -> Option<Vec<OrderByExpr>> {
+    let items = select.projection.iter().map(|item| match item {
+        SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) => {
+            Some(OrderByExpr {
+                expr: expr.clone(),
+                options,
+                with_fill: None,
+            })
+        }
+        _ => None,
+    });
+    items.collect()
 }
 
 /// What a name or a place of the select list stands for.

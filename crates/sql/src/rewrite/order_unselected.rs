@@ -1,13 +1,16 @@
-//! `SELECT unnest(a) FROM t ORDER BY b`, by what is not selected: the planner sorts what an `unnest` gave, which has no `b`; so that
-//! it is selected, too, and left out again.
+//! `SELECT unnest(a) FROM t ORDER BY b` and `SELECT DISTINCT a FROM t ORDER BY b`, by what is not selected: the planner sorts what an
+//! `unnest` or DISTINCT gave, which has no `b`; so that it is selected, too, and left out again. Of the rows that DISTINCT takes for one, the
+//! first says where it stands.
 
+use crate::calls;
 use crate::error::Result;
 use crate::folded;
 use crate::reading::query_of;
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, ObjectName, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
+    Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, ObjectName, OrderByKind,
+    Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
+    WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
 
@@ -26,18 +29,23 @@ pub(super) fn select_keys(query: &mut Query) -> Result<()> {
         return Ok(());
     };
     let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
-    let has_unnest = select.projection.iter().any(has_unnest);
-    if !has_unnest || !ungrouped || select.distinct.is_some() {
-        return Ok(());
-    }
+    let has_unnest = ungrouped && select.projection.iter().any(has_unnest);
+    let is_distinct = match &select.distinct {
+        Some(Distinct::Distinct) => true,
+        None if has_unnest => false,
+        _ => return Ok(()),
+    };
     let mut hidden = vec![];
     for key in keys
         .iter_mut()
         .filter(|key| !is_selected(&key.expr, select))
     {
         let name = Ident::with_quote('"', format!("{HIDDEN}{}", hidden.len()));
-        let expr = std::mem::replace(&mut key.expr, Expr::Identifier(name.clone()));
-        hidden.push((name, expr));
+        let key_of_row = match is_distinct {
+            true => calls::call("first", vec![Expr::Identifier(name.clone())]),
+            false => Expr::Identifier(name.clone()),
+        };
+        hidden.push((name, std::mem::replace(&mut key.expr, key_of_row)));
     }
     if hidden.is_empty() {
         return Ok(());
@@ -46,15 +54,13 @@ pub(super) fn select_keys(query: &mut Query) -> Result<()> {
         .iter()
         .map(|(name, _)| ObjectName::from(vec![name.clone()]));
     let names = names.collect();
+    select.distinct = None;
     for (alias, expr) in hidden {
         select
             .projection
             .push(SelectItem::ExprWithAlias { expr, alias });
     }
-    let all = SelectItem::Wildcard(WildcardAdditionalOptions {
-        opt_exclude: Some(ExcludeSelectItem::Multiple(names)),
-        ..WildcardAdditionalOptions::default()
-    });
+    let all = all_but(names);
     let mut inner = query_of(vec![], SelectItem::UnnamedExpr(Expr::value(Value::Null)))?;
     std::mem::swap(&mut inner.body, &mut query.body);
     let unnested = TableFactor::Derived {
@@ -73,7 +79,20 @@ pub(super) fn select_keys(query: &mut Query) -> Result<()> {
         joins: vec![],
     };
     query.body = query_of(vec![from], all)?.body;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && is_distinct
+    {
+        select.group_by = GroupByExpr::All(vec![]);
+    }
     Ok(())
+}
+
+/// All columns but some.
+fn all_but(names: Vec<ObjectName>) -> SelectItem {
+    SelectItem::Wildcard(WildcardAdditionalOptions {
+        opt_exclude: Some(ExcludeSelectItem::Multiple(names)),
+        ..WildcardAdditionalOptions::default()
+    })
 }
 
 fn has_unnest(item: &SelectItem) -> bool {
@@ -103,6 +122,7 @@ fn is_selected(key: &Expr, select: &Select) -> bool {
                 || matches!(key, Expr::Identifier(name) if folded(&name.value) == folded(&alias.value))
         }
         SelectItem::UnnamedExpr(expr) => expr == key,
-        _ => false,
+        // Of a star that has it.
+        _ => matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_)),
     })
 }
