@@ -423,11 +423,13 @@ fn compare_arguments(function: &mut Function) -> Result<()> {
     Ok(())
 }
 
-/// Window functions whose results the planner takes for unsigned numbers.
+/// Functions whose results the planner takes for unsigned or narrower numbers.
 fn counts_rows(function: &Function) -> bool {
     let called = function.name.to_string().to_ascii_lowercase();
-    let counts = ["row_number", "rank", "dense_rank", "ntile"];
-    function.over.is_some() && counts.contains(&called.as_str())
+    match function.over.is_some() {
+        true => ["row_number", "rank", "dense_rank", "ntile"].contains(&called.as_str()),
+        false => called == "grouping",
+    }
 }
 
 /// `lag(x, 0 IGNORE NULLS)` is `lag(x, 0)`: it looks at no other row.
