@@ -81,6 +81,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::Show(_)
         | Parsed::Checkpoint(_)
         | Parsed::Vacuum(_)
+        | Parsed::Analyze(..)
         | Parsed::Transaction(_) => return Ok(()),
         Parsed::Attach { .. } => "ATTACH",
         Parsed::Detach { .. } => "DETACH",

@@ -361,7 +361,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::ShowDatabases => show::databases(statement),
         Parsed::Show(name) => show::setting_or_table(statement, &name),
         Parsed::Checkpoint(name) => checkpoint(statement, name),
-        Parsed::Vacuum(table) => vacuum::vacuum(statement, table.as_ref()),
+        parsed @ (Parsed::Vacuum(_) | Parsed::Analyze(..)) => vacuum::run(statement, &parsed),
         Parsed::Transaction(parsed) => transaction::run(statement.session, parsed),
         Parsed::Extension(name) => pragma::extension(statement, &name),
     }

@@ -68,7 +68,7 @@ use super::secrets::is_quiet;
 use crate::error::{Error, ErrorKind, Result};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{IsOptional, Parser};
 use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
@@ -235,16 +235,33 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["RELEASE", ..] => transaction::release(parser),
         ["EXPORT", "DATABASE", ..] => export_database(parser),
         ["IMPORT", "DATABASE", ..] => import_database(parser),
-        ["VACUUM", ..] => {
-            parser.next_token();
-            let _ = parser.parse_keyword(Keyword::ANALYZE);
-            let is_named = matches!(parser.peek_token().token, Token::Word(_));
-            Ok(Statement::Vacuum(
-                is_named.then(|| object_name(parser)).transpose()?,
-            ))
-        }
+        ["VACUUM", ..] => vacuum(parser),
+        ["ANALYZE", ..] => analyze(parser),
         _ => sql(parser),
     }
+}
+
+/// `VACUUM [ANALYZE] [table]`.
+fn vacuum(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    let _ = parser.parse_keyword(Keyword::ANALYZE);
+    let is_named = matches!(parser.peek_token().token, Token::Word(_));
+    let table = is_named.then(|| object_name(parser)).transpose()?;
+    Ok(Statement::Vacuum(table))
+}
+
+/// `ANALYZE [table [(columns)]]`.
+fn analyze(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    if !matches!(parser.peek_token().token, Token::Word(_)) {
+        return Ok(Statement::Analyze(None, vec![]));
+    }
+    let table = object_name(parser)?;
+    let columns = parser
+        .parse_parenthesized_column_list(IsOptional::Optional, false)
+        .map_err(parser_error)?;
+    let columns = columns.into_iter().map(|column| column.value).collect();
+    Ok(Statement::Analyze(Some(table), columns))
 }
 
 /// What reads the CREATE of an entry, which [`tokens::entry_head`] begins.

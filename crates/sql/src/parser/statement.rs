@@ -166,6 +166,8 @@ pub enum Statement {
     Checkpoint(Option<String>),
     /// `VACUUM [ANALYZE] [table]`.
     Vacuum(Option<ObjectName>),
+    /// `ANALYZE [table [(columns)]]`.
+    Analyze(Option<ObjectName>, Vec<String>),
     /// BEGIN, COMMIT and their like.
     Transaction(TransactionStatement),
     /// `INSTALL x`, `LOAD x`.
@@ -206,6 +208,7 @@ impl Statement {
             Self::ShowTables(_) | Self::ShowDatabases | Self::Show(_) => "SHOW",
             Self::Checkpoint(_) => "CHECKPOINT",
             Self::Vacuum(_) => "VACUUM",
+            Self::Analyze(..) => "ANALYZE",
             Self::Transaction(T::Begin { .. }) => "BEGIN",
             Self::Transaction(T::Commit) => "COMMIT",
             Self::Transaction(T::Rollback | T::RollbackTo(_)) => "ROLLBACK",

@@ -89,6 +89,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Show(_)
         | S::Checkpoint(_)
         | S::Vacuum(_)
+        | S::Analyze(..)
         | S::Transaction(_)
         | S::Extension(_) => Ok(()),
     }
