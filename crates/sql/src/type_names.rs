@@ -101,8 +101,8 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Union(members) => C::Union(union_of(members)?),
         S::Enum(members, None) => C::Enum(listed(members)?),
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
-        S::HugeInt => C::HugeInt,
-        S::UHugeInt => C::UHugeInt,
+        S::HugeInt | S::Int128 => C::HugeInt,
+        S::UHugeInt | S::UInt128 => C::UHugeInt,
         S::JSON => C::Json,
         other => return Err(refused(&other.to_string())),
     })
