@@ -21,11 +21,15 @@ macro_rules! hint {
 }
 
 #[rustfmt::skip]
-pub(super) const HINTS: [Setting; 36] = [
+pub(super) const HINTS: [Setting; 46] = [
     hint!("allocator_background_threads", "BOOLEAN", "false", "whether threads give memory back"),
     hint!("allocator_flush_threshold", "VARCHAR", "128.0 MiB", "when memory is given back"),
+    hint!("arrow_large_buffer_size", "BOOLEAN", "false", "whether Arrow has texts in large buffers"),
     hint!("asof_loop_join_threshold", "BIGINT", "64", "rows up to which an ASOF join is a loop"),
+    hint!("autoinstall_known_extensions", "BOOLEAN", "true", "whether extensions are fetched, of which there are none"),
+    hint!("autoload_known_extensions", "BOOLEAN", "true", "whether extensions are loaded, of which there are none"),
     hint!("catalog_error_max_schemas", "BIGINT", "100", "schemas that are searched for like names"),
+    hint!("custom_extension_repository", "VARCHAR", "", "where extensions are fetched from"),
     hint!("debug_asof_iejoin", "BOOLEAN", "false", "how ASOF joins are done"),
     hint!("debug_force_no_cross_product", "BOOLEAN", "false", "whether joins are ordered without cross products"),
     hint!("debug_window_mode", "VARCHAR", "WINDOW", "how windows are done"),
@@ -38,6 +42,7 @@ pub(super) const HINTS: [Setting; 36] = [
     hint!("enable_http_metadata_cache", "BOOLEAN", "false", "whether what is known of files is kept"),
     hint!("enable_object_cache", "BOOLEAN", "false", "nothing"),
     hint!("enable_verification", "BOOLEAN", "false", "whether each statement runs in several ways that are compared"),
+    hint!("extension_directory", "VARCHAR", "", "where extensions are kept"),
     hint!("external_threads", "BIGINT", "1", "threads of others that help"),
     hint!("force_bitpacking_mode", "VARCHAR", "AUTO", "how numbers are compressed"),
     hint!("force_compression", "VARCHAR", "AUTO", "how columns are compressed"),
@@ -48,15 +53,20 @@ pub(super) const HINTS: [Setting; 36] = [
     hint!("nested_loop_join_threshold", "BIGINT", "5", "rows up to which a join is a loop"),
     hint!("ordered_aggregate_threshold", "BIGINT", "262144", "rows after which an ordered aggregate sorts"),
     hint!("parquet_metadata_cache", "BOOLEAN", "false", "whether footers of Parquet files are kept"),
+    hint!("partitioned_write_flush_threshold", "BIGINT", "524288", "rows after which COPY with PARTITION_BY writes"),
+    hint!("partitioned_write_max_open_files", "BIGINT", "100", "files that COPY with PARTITION_BY has open"),
     hint!("perfect_ht_threshold", "BIGINT", "12", "bits of keys up to which groups are found by their place"),
     hint!("pin_threads", "VARCHAR", "auto", "whether threads stay on their cores"),
     hint!("pivot_filter_threshold", "BIGINT", "20", "columns from which PIVOT is an operator of its own"),
     hint!("prefer_range_joins", "BOOLEAN", "false", "whether joins prefer their inequalities"),
     hint!("prefetch_all_parquet_files", "BOOLEAN", "false", "whether all Parquet files are read ahead"),
     hint!("preserve_insertion_order", "BOOLEAN", "true", "whether rows must come in insertion order, in which they always come"),
+    hint!("produce_arrow_string_view", "BOOLEAN", "false", "whether Arrow has texts as views"),
     hint!("progress_bar_time", "BIGINT", "2000", "milliseconds after which progress is shown"),
     hint!("scheduler_process_partial", "BOOLEAN", "false", "whether tasks yield"),
     hint!("streaming_buffer_size", "VARCHAR", "976.5 KiB", "bytes of a result that are ready"),
+    hint!("user", "VARCHAR", "", "nothing"),
+    hint!("username", "VARCHAR", "", "nothing"),
     hint!("zstd_min_string_length", "BIGINT", "4096", "length from which texts are compressed by zstd"),
 ];
 

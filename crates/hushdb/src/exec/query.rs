@@ -212,6 +212,7 @@ pub(super) fn explain_plan(statement: &Statement<'_>, plan: LogicalPlan) -> Resu
                 "logical_plan" if output == ExplainOutput::PhysicalOnly => continue,
                 "physical_plan" if output == ExplainOutput::OptimizedOnly => continue,
                 "logical_plan" => "logical_opt",
+                "Plan with Metrics" => "analyzed_plan",
                 other => other,
             };
             keys.push(key.to_owned());
