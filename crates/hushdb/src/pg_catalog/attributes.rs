@@ -4,6 +4,7 @@ use super::base_types;
 use super::rows::{POSTGRES_TYPE, schema};
 use super::world::{Kind, Relation, World, column_type};
 use datafusion::arrow::datatypes::{Field, SchemaRef};
+use hushdb_sql::type_names::{column_type_name, display_type};
 use hushdb_storage::{Column, ColumnId, SequenceUse, TableVersion};
 use std::collections::HashMap;
 
@@ -17,6 +18,8 @@ pub(super) struct Attribute {
     pub(super) name: String,
     /// OID and modifier.
     pub(super) ty: (i64, i64),
+    /// The type in DuckDB's words.
+    pub(super) type_name: String,
     pub(super) not_null: bool,
     /// As SQL.
     pub(super) default: Option<String>,
@@ -97,6 +100,7 @@ fn of_column(relation: &Relation, number: i64, column: &Column) -> Attribute {
         number,
         name: column.name.clone(),
         ty: column_type(column),
+        type_name: column_type_name(&column.ty),
         not_null: !column.nullable,
         default: column.default.clone(),
         generated: column.generated.clone(),
@@ -123,6 +127,7 @@ fn of_fields(relation: &Relation, schema: &SchemaRef) -> Vec<Attribute> {
         number,
         name: field.name().clone(),
         ty: field_type(field),
+        type_name: display_type(field),
         not_null: false,
         default: None,
         generated: None,

@@ -1,4 +1,5 @@
-//! Rows of `information_schema`: what is the database's own, and not the catalog's.
+//! Rows of `information_schema`: what is the database's own, and not the catalog's. DuckDB's has no tables of the catalog, and types in its own
+//! words.
 
 use super::attributes::Attribute;
 use super::base_types;
@@ -10,6 +11,9 @@ use super::world::{Constraint, Kind, Relation, World};
 type Rows = Vec<Vec<Cell>>;
 
 const NULL: Cell = Cell::Null;
+
+/// How many columns the view `columns` has.
+const COLUMNS_OF_COLUMNS: usize = 44;
 
 /// Rows of a view of `information_schema`; none for one that is empty.
 pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attribute>) -> Rows {
@@ -50,10 +54,19 @@ fn yes(is: bool) -> &'static str {
     if is { "YES" } else { "NO" }
 }
 
-/// Tables and views, those of the catalog too, with database and schema.
+/// Whether a relation is one of its tables and views: those of the catalog are PostgreSQL's alone.
+fn is_listed(world: &World, relation: &Relation) -> bool {
+    match relation.kind {
+        Kind::Table(_) | Kind::View(_) => true,
+        Kind::System(_) => !world.is_duckdb,
+        Kind::Index(..) | Kind::Sequence(_) => false,
+    }
+}
+
+/// Tables and views, with database and schema.
 fn relations(world: &World) -> impl Iterator<Item = (&Relation, [&str; 3])> {
     let relations = world.relations.iter();
-    let relations = relations.filter(|r| !matches!(r.kind, Kind::Index(..) | Kind::Sequence(_)));
+    let relations = relations.filter(|relation| is_listed(world, relation));
     relations.map(|relation| {
         let (_, schema) = world.schema_of(relation);
         let name = [world.database.as_str(), schema, relation.name.as_str()];
@@ -164,10 +177,13 @@ const MOST_BYTES: i64 = 1 << 30;
 fn columns(world: &World, attributes: &[Attribute]) -> Rows {
     let columns = attributes.iter().filter_map(|attribute| {
         let relation = world.relation(attribute.relation)?;
-        if matches!(relation.kind, Kind::Index(..)) {
+        if !is_listed(world, relation) {
             return None;
         }
         let (_, schema) = world.schema_of(relation);
+        if world.is_duckdb {
+            return Some(column_of_duckdb(world, attribute, [schema, &relation.name]));
+        }
         let (ty, _) = attribute.ty;
         let known = base_types::TYPES.iter().find(|known| known.oid == ty);
         let data_type = known.map_or("ARRAY", |known| known.sql_name());
@@ -218,12 +234,54 @@ fn columns(world: &World, attributes: &[Attribute]) -> Rows {
     columns.collect()
 }
 
+/// A column as DuckDB describes it.
+fn column_of_duckdb(world: &World, attribute: &Attribute, [schema, table]: [&str; 2]) -> Vec<Cell> {
+    let ty = attribute.type_name.as_str();
+    let mut cells = row![
+        world.database.as_str(),
+        schema,
+        table,
+        attribute.name.as_str(),
+        attribute.number,
+        attribute.default.as_deref(),
+        yes(!attribute.not_null),
+        ty,
+        NULL,
+        NULL,
+    ];
+    let bits = match ty.strip_prefix('U').unwrap_or(ty) {
+        "TINYINT" => Some(8),
+        "SMALLINT" => Some(16),
+        "INTEGER" => Some(32),
+        "BIGINT" => Some(64),
+        "HUGEINT" => Some(128),
+        "FLOAT" => Some(24),
+        "DOUBLE" => Some(53),
+        _ => None,
+    };
+    let decimal = ty.strip_prefix("DECIMAL(").and_then(|ty| {
+        let (digits, scale) = ty.strip_suffix(')')?.split_once(',')?;
+        Some((digits.parse().ok()?, scale.parse().ok()?))
+    });
+    cells.extend::<[Cell; 3]>(match (bits, decimal) {
+        (Some(bits), _) => [Cell::Int(bits), Cell::Int(2), Cell::Int(0)],
+        (None, Some((digits, scale))) => [Cell::Int(digits), Cell::Int(10), Cell::Int(scale)],
+        (None, None) => [NULL; 3],
+    });
+    cells.resize(COLUMNS_OF_COLUMNS, NULL);
+    cells
+}
+
 fn schemata(world: &World) -> Rows {
     let owner = world.owner();
     let mut roles = world.roles().iter();
     let owner = roles.find(|(oid, _)| *oid == owner);
     let owner = owner.map(|(_, role)| role.name.clone());
-    let schemas = world.schemas.iter().map(|schema| {
+    let schemas = world.schemas.iter();
+    let schemas = schemas.filter(|schema| {
+        !world.is_duckdb || !["pg_catalog", "information_schema"].contains(&schema.name.as_str())
+    });
+    let schemas = schemas.map(|schema| {
         row![
             world.database.as_str(),
             schema.name.as_str(),

@@ -86,6 +86,8 @@ pub(crate) struct World {
     /// The schema that names without one are looked for in.
     pub(super) current_schema: String,
     pub(super) host: Arc<dyn Host>,
+    /// Whether `information_schema` is DuckDB's: that of a session of no server, in DuckDB's dialect.
+    pub(super) is_duckdb: bool,
     pub(super) store: Arc<Store>,
     roles: OnceLock<Vec<(i64, crate::host::HostRole)>>,
     places: HashMap<i64, usize>,
@@ -160,7 +162,11 @@ impl World {
     ///
     /// # Errors
     /// `Catalog` when that is gone.
-    pub(crate) fn of(snapshot: &Snapshot, host: Arc<dyn Host>) -> hushdb_sql::Result<Self> {
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        host: Arc<dyn Host>,
+        is_duckdb: bool,
+    ) -> hushdb_sql::Result<Self> {
         let (database, found) = snapshot.known_database(&snapshot.current_database)?;
         let mut world = Self {
             database: database.to_owned(),
@@ -169,6 +175,7 @@ impl World {
             constraints: vec![],
             current_schema: snapshot.current_schema.clone(),
             host,
+            is_duckdb,
             store: Arc::clone(&found.store),
             roles: OnceLock::new(),
             places: HashMap::new(),

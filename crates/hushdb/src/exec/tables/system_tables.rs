@@ -64,8 +64,9 @@ fn world(statement: &Statement<'_>, planner: &Planner<'_>) -> Result<Arc<World>>
         return Ok(Arc::clone(world));
     }
     let host = statement.session.host.lock().clone();
+    let is_duckdb = host.is_none() && !statement.session.settings.lock().postgres;
     let host = host.unwrap_or_else(|| Arc::new(Alone));
-    let world = Arc::new(World::of(planner.snapshot, host)?);
+    let world = Arc::new(World::of(planner.snapshot, host, is_duckdb)?);
     Ok(Arc::clone(seen.world.get_or_init(|| world)))
 }
 
