@@ -96,7 +96,7 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
 }
 
 /// A number with a digit before its point.
-fn with_zero(text: String) -> String {
+pub(super) fn with_zero(text: String) -> String {
     match text.strip_prefix('.') {
         Some(digits) => format!("0.{digits}"),
         None => match text.strip_prefix("-.") {

@@ -1,5 +1,6 @@
 //! JSON made of values: `to_json`, `json_object`, `json_array`, `json_merge_patch`, and CASTs to JSON.
 
+use super::super::json_text::with_zero;
 use super::super::room::{Room, SMALL};
 use super::super::unions::member_at;
 use super::super::whole::{Call, Whole, registered};
@@ -19,6 +20,8 @@ use std::sync::Arc;
 
 /// What a value takes beside its text.
 const VALUE_BYTES: usize = 32;
+/// Digits that every DOUBLE keeps: decimals of a type that may have more are written with all of theirs.
+const DOUBLE_DIGITS: u8 = 15;
 /// Rows between two looks at the statement.
 const LOOK_ROWS: usize = 256;
 
@@ -227,14 +230,26 @@ fn write_in(
             match of {
                 DataType::Boolean => out.push_str(&text),
                 _ if is_whole || is_json => out.push_str(&text),
-                of if of.is_decimal() => {
+                of if of.is_decimal() && digits(of) <= DOUBLE_DIGITS => {
                     out.push_str(&text.parse().map_or(text, double));
                 }
+                of if of.is_decimal() => out.push_str(&with_zero(text)),
                 _ => write_string(&text, out),
             }
         }
     }
     Ok(())
+}
+
+/// The digits of a decimal's type.
+fn digits(of: &DataType) -> u8 {
+    match of {
+        DataType::Decimal32(digits, _)
+        | DataType::Decimal64(digits, _)
+        | DataType::Decimal128(digits, _)
+        | DataType::Decimal256(digits, _) => *digits,
+        _ => 0,
+    }
 }
 
 fn members_of<'a>(
