@@ -5,8 +5,8 @@ use super::template::template;
 use crate::error::{Error, Result};
 use crate::postgres_types::{POSTGRES_AVG, POSTGRES_SUM};
 use sqlparser::ast::{
-    Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName,
+    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, ObjectName,
 };
 
 /// Functions of windows, which the engine would also take for aggregates.
@@ -121,6 +121,29 @@ pub(super) fn read(function: &mut Function) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Refuses `count` of several values, and `count(DISTINCT *)`, which the planner takes for `count(*)`.
+pub(super) fn refuse_count_of_several(function: &Function) -> Result<()> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(());
+    };
+    if !function.name.to_string().eq_ignore_ascii_case("count") {
+        return Ok(());
+    }
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
+            if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) =>
+        {
+            Err(Error::binder(
+                "STAR expression is only allowed as the root element of an expression. Use COLUMNS(*) instead.",
+            ))
+        }
+        [] | [_] => Ok(()),
+        _ => Err(Error::binder(
+            "No function matches the given name and argument types: count takes one value",
+        )),
+    }
 }
 
 /// `first` and `last` by the names that the planner knows.

@@ -204,6 +204,7 @@ impl<'a> Rewriter<'a> {
         }
         window_order::rank_by_own_order(function)?;
         window_order::with_key(function)?;
+        aggregate_order::refuse_count_of_several(function)?;
         aggregate_order::read(function)?;
         aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
