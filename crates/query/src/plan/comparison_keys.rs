@@ -7,6 +7,7 @@
 use super::empty_frames::put_behind_all;
 use super::numbers::is_comparison;
 use super::operators::cast_if;
+use super::ranges_of_times::in_micros;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::int_literal;
 use crate::functions::{extreme_of_keys, key_of, key_type, may_differ};
@@ -200,7 +201,9 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             changed
         }
-        Expr::WindowFunction(window) => window_keys(window, schema),
+        Expr::WindowFunction(window) => {
+            in_micros(&mut window.params, schema)? | window_keys(window, schema)
+        }
         _ => false,
     };
     Ok(transformed(expr, changed))

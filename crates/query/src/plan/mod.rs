@@ -45,6 +45,7 @@ mod postgres_divisions;
 mod postgres_literals;
 mod postgres_operators;
 mod projected_filters;
+mod ranges_of_times;
 mod rewrite_expressions;
 mod samples;
 mod sequence_functions;
