@@ -7,7 +7,7 @@
 use super::empty_frames::put_behind_all;
 use super::numbers::is_comparison;
 use super::operators::cast_if;
-use super::ranges_of_times::in_micros;
+use super::ranges_of_times;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::int_literal;
 use crate::functions::{extreme_of_keys, key_of, key_type, may_differ};
@@ -201,9 +201,7 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             changed
         }
-        Expr::WindowFunction(window) => {
-            in_micros(&mut window.params, schema)? | window_keys(window, schema)
-        }
+        Expr::WindowFunction(window) => window_keys(window, schema)?,
         _ => false,
     };
     Ok(transformed(expr, changed))
@@ -237,9 +235,10 @@ fn sort_keys(order: &mut [Sort], schema: &DFSchema) -> bool {
     changed
 }
 
-fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
+fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> Result<bool> {
     let params = &mut window.params;
-    let mut changed = put_behind_all(&mut params.window_frame);
+    let mut changed = ranges_of_times::as_known(params, schema)?;
+    changed |= put_behind_all(&mut params.window_frame);
     for expr in &mut params.partition_by {
         changed |= take_key(expr, schema, may_differ);
     }
@@ -252,7 +251,7 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     if frame.units == WindowFrameUnits::Range
         && (by_distance(&frame.start_bound) || by_distance(&frame.end_bound))
     {
-        return changed;
+        return Ok(changed);
     }
     let by_bytes = params.order_by.iter().any(|sort| {
         let ty = sort.expr.get_type(schema);
@@ -269,7 +268,7 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     for sort in &mut params.order_by {
         changed |= take_key(&mut sort.expr, schema, has_key);
     }
-    changed
+    Ok(changed)
 }
 
 /// Keys in ORDER BY, and in the columns that joins compare.

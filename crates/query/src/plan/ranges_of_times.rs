@@ -1,54 +1,77 @@
-//! RANGE frames of times of day, which the library has not: they are those of their microseconds.
+//! RANGE frames of times of day, which the library has not: they are those of their microseconds. And distances of days that are numbers,
+//! which it takes for months.
 
 use super::operators::cast;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{ExprSchemable, WindowFrameBound, WindowFrameUnits};
+use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind};
 
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const DAYS_PER_MONTH: i128 = 30;
 
-/// Brings what such a frame is sorted by first, and how far its ends are, to microseconds; false for all others.
-pub(super) fn in_micros(params: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool> {
+/// Brings what such a frame is sorted by first, and how far its ends are, to what the library has; false for all others.
+pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool> {
+    let frame = &mut params.window_frame;
     let Some(first) = params.order_by.first_mut() else {
         return Ok(false);
     };
-    let is_time = matches!(first.expr.get_type(schema), Ok(DataType::Time64(_)));
-    let frame = &mut params.window_frame;
-    if !is_time || frame.units != WindowFrameUnits::Range {
+    // What has no type yet is not a frame of these.
+    let of = first.expr.get_type(schema).unwrap_or(DataType::Null);
+    if frame.units != WindowFrameUnits::Range || !of.is_temporal() {
         return Ok(false);
     }
-    first.expr = cast(std::mem::take(&mut first.expr), DataType::Int64);
+    if is_time(&of) {
+        first.expr = cast(std::mem::take(&mut first.expr), DataType::Int64);
+    }
     for bound in [&mut frame.start_bound, &mut frame.end_bound] {
         let (far, which) = match bound {
             WindowFrameBound::Preceding(far) => (far, "PRECEDING"),
             WindowFrameBound::Following(far) => (far, "FOLLOWING"),
             WindowFrameBound::CurrentRow => continue,
         };
-        *far = ScalarValue::Int64(micros(far, which)?);
+        *far = distance(&of, far, which)?;
     }
     Ok(true)
 }
 
-/// The microseconds of a distance; `None` of one without end.
-fn micros(far: &ScalarValue, which: &str) -> Result<Option<i64>> {
-    let ScalarValue::Utf8(Some(far)) = far else {
-        return Ok(None);
+fn is_time(of: &DataType) -> bool {
+    matches!(of, DataType::Time64(_))
+}
+
+/// How far an end is from a value of a type. It is a text as it is written, and NULL without end.
+fn distance(of: &DataType, far: &ScalarValue, which: &str) -> Result<ScalarValue> {
+    let ScalarValue::Utf8(Some(text)) = far else {
+        return Ok(match is_time(of) {
+            true => ScalarValue::Int64(None),
+            false => far.clone(),
+        });
     };
-    if far.trim().parse::<f64>().is_ok() {
-        return plan_err!(
-            "No function matches the given name and argument types '-(TIME, INTEGER_LITERAL)'. You might need to add explicit type casts."
-        );
+    let is_number = text.trim().parse::<f64>().is_ok();
+    let is_whole = text.trim().parse::<i32>().is_ok();
+    match of {
+        DataType::Date32 if is_whole => Ok(ScalarValue::Utf8(Some(format!("{text} DAY")))),
+        of if is_number => plan_err!(
+            "No function matches the given name and argument types '-({}, INTEGER_LITERAL)'. You might need to add explicit type casts.",
+            type_name(of)
+        ),
+        of if is_time(of) => micros(text, which),
+        _ => Ok(far.clone()),
     }
+}
+
+/// The microseconds of a distance between times of day.
+fn micros(far: &str, which: &str) -> Result<ScalarValue> {
     let micros = interval_micros(far)?;
     if micros < 0 {
         let text = format!("Invalid RANGE {which} value");
         return Err(Error::new(ErrorKind::OutOfRange, text).into());
     }
     // Farther than any time of day, and no farther than can be added to one.
-    Ok(Some(micros.min(MICROS_PER_DAY) as i64))
+    let micros = micros.min(MICROS_PER_DAY) as i64;
+    Ok(ScalarValue::Int64(Some(micros)))
 }
 
 /// The microseconds of an interval that is written, whose months are 30 days, as where intervals are compared.
