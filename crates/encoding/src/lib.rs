@@ -8,6 +8,7 @@
 //! Begin with [`ColumnType`], whose row in `column_type/properties.rs` says how its values lie, then [`VortexCodec`].
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod bit_string;
 mod codec;
 mod column_type;
 mod expected_panics;
@@ -15,6 +16,7 @@ mod nested_values;
 mod time_tz;
 pub mod wire;
 
+pub use bit_string::{BIT, BitString, bit_string};
 pub use codec::{
     CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS, OpenSegment, SegmentHeader, VortexCodec,
     plain_values,

@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
+use crate::bit_string::BIT;
 use crate::column_type::{ArrayType, ColumnType, UnionType};
 
 /// How many values each row of a list has, NULL where the list is, and the values of all rows, no others.
@@ -178,6 +179,10 @@ pub fn row_bytes(array: &dyn Array) -> Vec<u64> {
         }
         DataType::Utf8View => lengths(array.as_string_view().views()),
         DataType::BinaryView => lengths(array.as_binary_view().views()),
+        of if *of == BIT => {
+            let lengths = array.as_binary::<i64>().offsets().lengths();
+            lengths.map(|length| (length as u64).max(1)).collect()
+        }
         DataType::FixedSizeBinary(width) => vec![u64::from(width.unsigned_abs()); array.len()],
         other => vec![other.primitive_width().unwrap_or(1) as u64; array.len()],
     }

@@ -31,7 +31,7 @@ TYPES = {
     "timestamp-s": tag(17, UNITS["s"]), "timestamp-ms": tag(17, UNITS["ms"]), "timestamp": tag(17, UNITS["us"]),
     "timestamp-ns": tag(17, UNITS["ns"]), "timestamptz": tag(17, UNITS["us"], 1),
     "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24), "json": tag(26),
-    "timetz": tag(29),
+    "timetz": tag(29), "bit": tag(30),
 }
 
 
@@ -133,8 +133,20 @@ def times(rows):
     return out
 
 
+def bit_strings(rows):
+    """A byte that says how many bits of the next are filled up with ones, and the bits."""
+    values = []
+    for row in rows:
+        row = row or ""
+        filled = -len(row) % 8
+        width = (filled + len(row)) // 8
+        values.append(bytes([filled]) + int("1" * filled + row, 2).to_bytes(width, "big") if row else b"")
+    return validity(rows) + b"".join(u32(len(value)) for value in values) + b"".join(values)
+
+
 LEAST, MOST = -(2**127), 2**127 - 1
 VALUES = {
+    "bit": (5, bit_strings(["101", None, "0", "11111111", "000000001"])),
     "timetz": (5, times([(0, 57599), (86_400_000_000, -57599), None, (36_000_000_001, 7200), (0, 0)])),
     "hugeint": (9, huge([0, 1, -1, None, LEAST, MOST, 2**64, -(2**64), None], True)),
     "uhugeint": (5, huge([0, 2**127, None, 2**128 - 1, 2**64], False)),

@@ -4,20 +4,21 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, Decimal256Array, FixedSizeBinaryArray, ListArray, MapArray, StructArray, UInt8Array,
+    ArrayRef, Decimal256Array, FixedSizeBinaryArray, LargeBinaryArray, ListArray, MapArray,
+    StructArray, UInt8Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
 use hushdb_encoding::{
     ArrayType, CodecError, Collation, ColumnType, EnumType, HUGEINT, MapType, TimeTz, UHUGEINT,
-    UnionType, VortexCodec, plain_values,
+    UnionType, VortexCodec, bit_string, plain_values,
 };
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 29;
+const LAST_TAG: u8 = 30;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -66,6 +67,7 @@ fn named(name: &str) -> ColumnType {
         "varchar-noaccent" => C::Collated(Collation::NoAccent),
         "varchar-both" => C::Collated(Collation::NoAccentNoCase),
         "timetz" => C::TimeTz,
+        "bit" => C::Bit,
         "uhugeint" => C::UHugeInt,
         "hugeint-list" => list(C::HugeInt),
         "list-of-lists" => list(list(C::UHugeInt)),
@@ -142,6 +144,12 @@ fn times() -> ArrayRef {
     ];
     let times = times.into_iter();
     Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(times, 8).unwrap())
+}
+
+fn bits() -> ArrayRef {
+    let value = |text: &str| bit_string(text.len(), text.chars().map(|bit| bit == '1'));
+    let values = ["101", "", "0", "11111111", "000000001"];
+    Arc::new(values.map(value).into_iter().collect::<LargeBinaryArray>())
 }
 
 /// The rows whose bytes the program has made.
@@ -239,13 +247,18 @@ fn types_have_their_known_bytes() {
 }
 
 #[test]
-fn times_that_are_none_are_not_written() {
+fn times_and_bits_that_are_none_are_not_written() {
     let bytes = [Some([0xff; 8])].into_iter();
     let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, 8).unwrap();
     let written = plain_values::write(&array, &ColumnType::TimeTz, &mut Writer::default());
     assert!(written.is_err());
     let array: ArrayRef = Arc::new(array);
     let encoded = VortexCodec::new().encode(&ColumnType::TimeTz, &array);
+    assert!(matches!(encoded, Err(CodecError::WrongType)));
+    let array: ArrayRef = Arc::new(LargeBinaryArray::from_vec(vec![&[9, 0xff]]));
+    let written = plain_values::write(&array, &ColumnType::Bit, &mut Writer::default());
+    assert!(written.is_err());
+    let encoded = VortexCodec::new().encode(&ColumnType::Bit, &array);
     assert!(matches!(encoded, Err(CodecError::WrongType)));
 }
 
@@ -275,10 +288,10 @@ fn tags_that_mean_nothing_yet_are_refused() {
             "{wrong}"
         );
     }
-    // HUGEINT, UHUGEINT, JSON and TIME WITH TIME ZONE are their tags alone; VARCHAR has three collations.
+    // HUGEINT, UHUGEINT, JSON, TIME WITH TIME ZONE and BIT are their tags alone; VARCHAR has three collations.
     for wrong in [
         "170100", "170001", "180100", "180001", "1a0100", "1a0001", "0d0400", "0d0101", "1d0100",
-        "1d0001",
+        "1d0001", "1e0100", "1e0001",
     ] {
         assert!(
             ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
@@ -295,7 +308,11 @@ fn values_have_their_known_bytes() {
         let ["values", name, rows, hex] = *words.as_slice() else {
             continue;
         };
-        let (ty, array, known) = (named(name), rows_of(name), bytes(hex));
+        let array = match name {
+            "bit" => bits(),
+            name => rows_of(name),
+        };
+        let (ty, known) = (named(name), bytes(hex));
         assert_eq!(array.len(), rows.parse::<usize>().unwrap(), "{name}");
         let mut written = Writer::default();
         plain_values::write(array.as_ref(), &ty, &mut written).unwrap();
@@ -310,7 +327,7 @@ fn values_have_their_known_bytes() {
         }
         cases += 1;
     }
-    assert_eq!(cases, 9);
+    assert_eq!(cases, 10);
 }
 
 #[test]

@@ -203,6 +203,7 @@ fn json_places(ty: &ColumnType) -> JsonPlaces {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::TimeTz
+        | ColumnType::Bit
         | ColumnType::Enum(_) => JsonPlaces::Nowhere,
     }
 }
@@ -213,6 +214,7 @@ fn read_as(ty: &ColumnType) -> DataType {
         ColumnType::Blob
         | ColumnType::Uuid
         | ColumnType::TimeTz
+        | ColumnType::Bit
         | ColumnType::Interval
         | ColumnType::Enum(_)
         | ColumnType::HugeInt

@@ -66,8 +66,8 @@ pub use transaction::Isolation;
 pub use value::Value;
 
 pub use hushdb_storage::{
-    Anchor, ColumnType, Freshness, HUGEINT, TIMETZ, TimeTz, UHUGEINT, key_commitment_from_hex,
-    root_digest_from_hex,
+    Anchor, BIT, BitString, ColumnType, Freshness, HUGEINT, TIMETZ, TimeTz, UHUGEINT, bit_string,
+    key_commitment_from_hex, root_digest_from_hex,
 };
 
 /// What a program needs that brings a place for keys along: [`KeyProvider`](keys::KeyProvider) and what it speaks of.

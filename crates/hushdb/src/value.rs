@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, member_at, one_type, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
-use hushdb_storage::{ArrayType, ColumnType, HUGEINT, TIMETZ, TimeTz, UHUGEINT, UnionType};
+use hushdb_storage::{ArrayType, BIT, ColumnType, HUGEINT, TIMETZ, TimeTz, UHUGEINT, UnionType};
 
 /// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,8 @@ pub enum Value {
     Time(i64),
     /// A TIME WITH TIME ZONE.
     TimeTz(TimeTz),
+    /// A BIT, one digit or more, each 0 or 1.
+    Bit(String),
     /// An INTERVAL, of parts that are kept apart, as in PostgreSQL.
     Interval {
         /// Whole months.
@@ -101,6 +103,7 @@ impl Value {
                 &ColumnType::Time,
             )?,
             Self::TimeTz(value) => cast_to(text(value.to_string()), &ColumnType::TimeTz)?,
+            Self::Bit(digits) => cast_to(text(digits.clone()), &ColumnType::Bit)?,
             Self::Interval {
                 months,
                 days,
@@ -168,7 +171,7 @@ impl Value {
             DataType::LargeUtf8 => Self::Text(column.as_string::<i64>().value(row).into()),
             DataType::BinaryView => Self::Blob(column.as_binary_view().value(row).into()),
             DataType::Binary => Self::Blob(column.as_binary::<i32>().value(row).into()),
-            DataType::LargeBinary => Self::Blob(column.as_binary::<i64>().value(row).into()),
+            of if *of == BIT => Self::Bit(value_text(column, row)?.unwrap_or_default()),
             DataType::FixedSizeBinary(16) => {
                 let bytes = column.as_fixed_size_binary().value(row);
                 Self::Uuid(bytes.try_into().unwrap_or_default())

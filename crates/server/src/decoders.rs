@@ -16,7 +16,7 @@ use hushdb::crypto::CryptoProvider;
 use std::sync::Arc;
 
 /// Types that values have on the wire, and one that is not there.
-const TYPES: [u32; 19] = [
+const TYPES: [u32; 20] = [
     oids::BOOL,
     oids::BYTEA,
     oids::INT8,
@@ -31,6 +31,7 @@ const TYPES: [u32; 19] = [
     oids::TIMESTAMP,
     oids::TIMESTAMPTZ,
     oids::TIMETZ,
+    oids::VARBIT,
     oids::INTERVAL,
     oids::NUMERIC,
     oids::UUID,

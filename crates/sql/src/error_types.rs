@@ -1,7 +1,7 @@
 //! The planner's sentences about types, in DuckDB's words and names of types.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use hushdb_storage::{HUGEINT, TIMETZ, UHUGEINT};
+use hushdb_storage::{BIT, HUGEINT, TIMETZ, UHUGEINT};
 
 const NO_MATCH: &str = "No function matches the given name and argument types '";
 const CAST: &str = "You might need to add explicit type casts.";
@@ -35,7 +35,8 @@ fn name(of: &DataType) -> String {
         T::Utf8 | T::LargeUtf8 | T::Utf8View => "VARCHAR",
         T::FixedSizeBinary(16) => "UUID",
         of if *of == TIMETZ => "TIME WITH TIME ZONE",
-        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => "BLOB",
+        of if *of == BIT => "BIT",
+        T::Binary | T::BinaryView | T::FixedSizeBinary(_) => "BLOB",
         T::Date32 | T::Date64 => "DATE",
         T::Time32(_) | T::Time64(_) => "TIME",
         T::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",

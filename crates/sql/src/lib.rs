@@ -145,7 +145,7 @@ pub use postgres_types::{
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use recursive_queries::RECURRING;
 pub use rewrite::{
-    AS_JSON, BIT_NOT, Place, TRY_AS_JSON, make_lateral, may_be_lateral, rewrite, rewrite_expr,
+    AS_JSON, BIT_NOT, Place, TRY_AS_JSON, XOR, make_lateral, may_be_lateral, rewrite, rewrite_expr,
 };
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};

@@ -57,7 +57,7 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("mod", 2, "($1 % $2)"),
     ("ifnull", 2, "coalesce($1, $2)"),
     ("nvl", 2, "coalesce($1, $2)"),
-    ("xor", 2, "(($1 | $2) - ($1 & $2))"),
+    ("xor", 2, "\"$xor\"(($1 | $2), ($1 & $2))"),
     ("map", 0, "\"$map\"([], [])"),
     ("map", 2, "\"$map\"($1, $2)"),
     ("strlen", 1, "octet_length($1)"),

@@ -246,6 +246,8 @@ fn type_name(ty: &DataType) -> Option<String> {
         DataType::Date => "date",
         DataType::Time(_, sqlparser::ast::TimezoneInfo::WithTimeZone)
         | DataType::Time(_, sqlparser::ast::TimezoneInfo::Tz) => "timetz",
+        DataType::Bit(_) => "bit",
+        DataType::BitVarying(_) | DataType::VarBit(_) => "varbit",
         DataType::Time(..) => "time",
         DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::WithTimeZone)
         | DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::Tz) => "timestamptz",

@@ -103,6 +103,8 @@ pub const AS_JSON: &str = "$as_json";
 pub const TRY_AS_JSON: &str = "$try_as_json";
 /// The function that `~` is.
 pub const BIT_NOT: &str = "$bit_not";
+/// What `xor(a, b)` is of `a | b` and `a & b`.
+pub const XOR: &str = "$xor";
 
 struct Rewriter<'a> {
     place: &'a Place<'a>,

@@ -66,10 +66,10 @@ pub use file::{
     has_entries, input_path, matching_files, open_input, read_input,
 };
 pub use hushdb_encoding::{
-    ArrayType, CodecError, Collation, ColumnType, EncodedSegment, EnumType, HUGEINT,
-    MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH,
+    ArrayType, BIT, BitString, CodecError, Collation, ColumnType, EncodedSegment, EnumType,
+    HUGEINT, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH,
     MAX_TYPES_IN_TYPE, MapType, TIMETZ, TimeTz, UHUGEINT, UnionType, Values, VortexCodec,
-    expect_panics, is_panic_expected,
+    bit_string, expect_panics, is_panic_expected,
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};

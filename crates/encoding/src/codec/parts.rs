@@ -14,13 +14,15 @@ use arrow_array::types::{
     TimestampSecondType, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, Decimal64Array, Decimal128Array, FixedSizeBinaryArray, Int32Array, Int64Array,
-    PrimitiveArray, UInt64Array,
+    Array, ArrayRef, BinaryViewArray, Decimal64Array, Decimal128Array, FixedSizeBinaryArray,
+    Int32Array, Int64Array, LargeBinaryArray, PrimitiveArray, UInt64Array,
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::encoded_segment::CodecError;
+use super::verify;
+use crate::bit_string::{BitString, are_bits};
 use crate::column_type::{ColumnType, Parts};
 use crate::time_tz::{TimeTz, are_times};
 
@@ -40,6 +42,7 @@ pub(crate) fn part_types(ty: &ColumnType) -> Vec<DataType> {
         Parts::Uuid | Parts::Huge(false) => vec![DataType::UInt64, DataType::UInt64],
         Parts::Huge(true) => vec![DataType::Int64, DataType::UInt64],
         Parts::TimeTz => vec![DataType::UInt64],
+        Parts::Bit => vec![DataType::BinaryView],
         Parts::Whole => vec![ty.arrow()],
     }
 }
@@ -76,6 +79,8 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
         Parts::Uuid => split_uuids(array, nulls),
         Parts::Huge(signed) => split_huge(array, signed, nulls)?,
         Parts::TimeTz => split_times(array, nulls)?,
+        Parts::Bit if !are_bits(array) => return Err(CodecError::WrongType),
+        Parts::Bit => vec![Arc::new(BinaryViewArray::from(array.as_binary::<i64>()))],
         Parts::Whole => vec![Arc::clone(array)],
     })
 }
@@ -237,6 +242,7 @@ pub(crate) fn join(ty: &ColumnType, parts: Vec<ArrayRef>) -> Result<ArrayRef, Co
             join_huge(first, low, signed, nulls, ty.arrow())
         }
         Parts::TimeTz => join_times(first, nulls)?,
+        Parts::Bit => join_bits(first)?,
         Parts::Whole => Arc::clone(first),
     })
 }
@@ -255,6 +261,17 @@ fn join_times(numbers: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef,
     }
     let array = FixedSizeBinaryArray::try_new(8, Buffer::from_vec(bytes), nulls);
     Ok(Arc::new(array.map_err(|_| CodecError::Malformed)?))
+}
+
+/// # Errors
+/// `Malformed` for bytes that are no bits.
+fn join_bits(bytes: &ArrayRef) -> Result<ArrayRef, CodecError> {
+    let bytes = bytes.as_binary_view_opt().ok_or(CodecError::Malformed)?;
+    let is_one = |value: &[u8]| BitString::of_bytes(value).is_some();
+    match verify::views(bytes, false) && bytes.iter().flatten().all(is_one) {
+        true => Ok(Arc::new(bytes.iter().collect::<LargeBinaryArray>())),
+        false => Err(CodecError::Malformed),
+    }
 }
 
 fn join_huge(

@@ -11,17 +11,18 @@
 //! ```
 //!
 //! Refuses: input that ends early, arrays of another length, unions that are not the member of their tag, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits, times of
-//! no day. Nothing is allocated that
+//! no day, bytes that are no BIT. Nothing is allocated that
 //! the input has no bytes for.
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
+use arrow_array::builder::{BinaryViewBuilder, LargeBinaryBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, make_array, new_empty_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
+use crate::bit_string::{BitString, are_bits};
 use crate::column_type::{ColumnType, Parts, Values};
 use crate::nested_values::{
     is_sized, list_of_type, list_parts, map_entries, map_of_entries, not_sized, struct_of,
@@ -53,6 +54,20 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
             write_texts(
                 (0..rows).map(|row| match values.is_valid(row) {
                     true => values.value(row).as_bytes(),
+                    false => &[],
+                }),
+                out,
+            );
+        }
+        Values::Bytes if *ty == ColumnType::Bit => {
+            if !are_bits(array) {
+                let what = "BIT of bytes that are none";
+                return Err(ArrowError::InvalidArgumentError(what.into()));
+            }
+            let values = array.as_binary::<i64>();
+            write_texts(
+                (0..rows).map(|row| match values.is_valid(row) {
+                    true => values.value(row),
                     false => &[],
                 }),
                 out,
@@ -208,6 +223,9 @@ impl<'a> FlatValues<'a> {
                 if matches!(values, Values::Text) {
                     are_texts(lengths, bytes)?;
                 }
+                if *ty == ColumnType::Bit {
+                    are_ones(nulls.map(|bits| nulls_of(bits, rows)), lengths, bytes)?;
+                }
                 bytes
             }
             Values::Fixed(width) => {
@@ -235,6 +253,14 @@ impl<'a> FlatValues<'a> {
                 let values =
                     BooleanBuffer::collect_bool(rows, |row| self.bytes.get(row) == Some(&1));
                 Ok(Arc::new(BooleanArray::new(values, nulls)))
+            }
+            Values::Bytes if *ty == ColumnType::Bit => {
+                let mut values = LargeBinaryBuilder::with_capacity(rows, self.bytes.len());
+                for (row, len) in each_length(self.lengths).enumerate() {
+                    let bytes = left.raw(len)?;
+                    values.append_option((!is_null(row)).then_some(bytes));
+                }
+                Ok(Arc::new(values.finish()))
             }
             Values::Bytes => {
                 let mut values = BinaryViewBuilder::with_capacity(rows);
@@ -295,6 +321,18 @@ fn are_times_of_day(ty: &ColumnType, bytes: &[u8]) -> Result<(), WireError> {
         true => Err(WireError),
         false => Ok(()),
     }
+}
+
+/// Refuses what is no BIT.
+fn are_ones(nulls: Option<NullBuffer>, lengths: &[u8], bytes: &[u8]) -> Result<(), WireError> {
+    let mut left = Reader::new(bytes);
+    for (row, len) in each_length(lengths).enumerate() {
+        let is_one = BitString::of_bytes(left.raw(len)?).is_some();
+        if !is_one && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
+            return Err(WireError);
+        }
+    }
+    Ok(())
 }
 
 fn read_nulls<'a>(rows: usize, reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, WireError> {

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder};
+use arrow_array::builder::{
+    BinaryViewBuilder, FixedSizeBinaryBuilder, LargeBinaryBuilder, StringViewBuilder,
+};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
@@ -14,6 +16,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{Field, TimeUnit};
 use arrow_select::nullif::nullif;
 
+use crate::bit_string::bit_string;
 use crate::column_type::{ArrayType, ColumnType, MapType, UnionType};
 use crate::nested_values::{list_of_type, map_of_entries};
 use crate::time_tz::TimeTz;
@@ -69,7 +72,7 @@ impl Random {
             precision,
             scale: 2,
         };
-        match self.below(14) {
+        match self.below(15) {
             0 => ColumnType::Boolean,
             1 => ColumnType::Double,
             2 => ColumnType::Varchar,
@@ -83,6 +86,7 @@ impl Random {
             10 => ColumnType::HugeInt,
             11 => ColumnType::UHugeInt,
             12 => ColumnType::TimeTz,
+            13 => ColumnType::Bit,
             _ => ColumnType::Int32,
         }
     }
@@ -248,6 +252,7 @@ impl Random {
             }
             ColumnType::Uuid => uuids(&numbers, is_valid),
             ColumnType::TimeTz => times(&numbers, is_valid),
+            ColumnType::Bit => bits(&numbers, is_valid),
             ColumnType::Decimal { precision, scale } => {
                 decimals((*precision, *scale), &numbers, nulls)
             }
@@ -260,6 +265,16 @@ impl Random {
 fn integers(numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
     let values = numbers.iter().map(|n| *n as i32).collect();
     Arc::new(Int32Array::new(values, nulls))
+}
+
+fn bits(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {
+    let mut out = LargeBinaryBuilder::new();
+    for (row, n) in numbers.iter().enumerate() {
+        let count = 1 + n.unsigned_abs() as usize % 70;
+        let value = bit_string(count, (0..count).map(|at| n >> (at % 64) & 1 == 1));
+        out.append_option(value.filter(|_| is_valid(row)));
+    }
+    Arc::new(out.finish())
 }
 
 fn times(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use crate::bit_string::BIT;
 use crate::time_tz::TIMETZ;
 use crate::wire::{Reader, WireError, Writer};
 
@@ -110,6 +111,8 @@ pub enum ColumnType {
     Union(UnionType),
     /// A time of day, and how far the clock that shows it is from UTC.
     TimeTz,
+    /// One bit or more.
+    Bit,
 }
 
 impl ColumnType {
@@ -147,6 +150,7 @@ impl ColumnType {
             Self::Array(array) => array.arrow(),
             Self::Union(union) => DataType::Struct(Self::struct_fields(union.parts())),
             Self::TimeTz => TIMETZ,
+            Self::Bit => BIT,
         }
     }
 
@@ -213,7 +217,8 @@ impl ColumnType {
             | Self::UHugeInt
             | Self::Json
             | Self::Collated(_)
-            | Self::TimeTz => true,
+            | Self::TimeTz
+            | Self::Bit => true,
         }
     }
 
@@ -294,6 +299,7 @@ impl ColumnType {
             Self::Array(_) => [27, 0, 0],
             Self::Union(_) => [28, 0, 0],
             Self::TimeTz => [29, 0, 0],
+            Self::Bit => [30, 0, 0],
         }
     }
 
@@ -414,6 +420,7 @@ impl ColumnType {
             24 => Self::UHugeInt,
             26 => Self::Json,
             29 => Self::TimeTz,
+            30 => Self::Bit,
             _ => return None,
         })
     }

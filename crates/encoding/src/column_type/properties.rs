@@ -60,6 +60,8 @@ pub enum Parts {
     Huge(bool),
     /// A number that is its bytes, big-endian.
     TimeTz,
+    /// Its bytes.
+    Bit,
 }
 
 /// The kind of the least and the greatest value that a segment records.
@@ -120,6 +122,7 @@ impl ColumnType {
                 row(Values::Text, Parts::Whole, Bounds::Text, true)
             }
             Self::Blob => row(Values::Bytes, Parts::Whole, Bounds::Bytes, true),
+            Self::Bit => row(Values::Bytes, Parts::Bit, Bounds::Bytes, true),
             Self::Date => fixed(4, Parts::Date, of_bits(32)),
             Self::Time => fixed(8, Parts::Time, of_bits(64)),
             Self::Timestamp(unit, zoned) => fixed(8, Parts::Timestamp(*unit, *zoned), of_bits(64)),

@@ -277,6 +277,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::TimeTz
+        | ColumnType::Bit
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)

@@ -423,7 +423,8 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Timestamp(..)
         | ColumnType::Interval
         | ColumnType::Uuid
-        | ColumnType::TimeTz => {
+        | ColumnType::TimeTz
+        | ColumnType::Bit => {
             text.contains(|c: char| c.is_ascii_digit())
                 || words.iter().any(|word| bare.eq_ignore_ascii_case(word))
         }

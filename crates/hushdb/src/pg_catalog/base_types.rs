@@ -3,7 +3,7 @@
 use super::rows::{Cell, POSTGRES_TYPE, row};
 use datafusion::arrow::datatypes::{DataType, Field};
 use hushdb_sql::type_names::{is_called_json, is_enum};
-use hushdb_storage::{ColumnType, Declared, TIMETZ, UnionType};
+use hushdb_storage::{BIT, ColumnType, Declared, TIMETZ, UnionType};
 use std::num::NonZeroU32;
 
 /// A type of the catalog.
@@ -49,7 +49,7 @@ pub(super) const VARCHAR: i64 = 1043;
 pub(super) const NUMERIC: i64 = 1700;
 
 /// The base types, in order of their OIDs.
-pub(super) const TYPES: [Type; 40] = [
+pub(super) const TYPES: [Type; 41] = [
     called(ty(16, "bool", 1000, 1, "B"), "boolean"),
     ty(17, "bytea", 1001, -1, "U"),
     called(ty(18, "char", 1002, 1, "Z"), "\"char\""),
@@ -94,6 +94,10 @@ pub(super) const TYPES: [Type; 40] = [
     read_by(
         called(ty(1266, "timetz", 1270, 12, "D"), "time with time zone"),
         "timetz_",
+    ),
+    read_by(
+        called(ty(1562, "varbit", 1563, -1, "V"), "bit varying"),
+        "varbit_",
     ),
     read_by(ty(1700, "numeric", 1231, -1, "N"), "numeric_"),
     ty(2202, "regprocedure", 2207, 4, "N"),
@@ -277,10 +281,8 @@ pub fn postgres_type(ty: &DataType) -> u32 {
         DataType::Float64 => 701,
         DataType::FixedSizeBinary(16) => 2950,
         of if *of == TIMETZ => 1266,
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => 17,
+        of if *of == BIT => 1562,
+        DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => 17,
         DataType::Date32 | DataType::Date64 => 1082,
         DataType::Time32(_) | DataType::Time64(_) => 1083,
         DataType::Timestamp(_, None) => 1114,

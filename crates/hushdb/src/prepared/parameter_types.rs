@@ -303,6 +303,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::TimeTz
+        | ColumnType::Bit
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)

@@ -5,7 +5,7 @@ use super::entry_types;
 use super::number_kind::Number;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use hushdb_sql::type_names::{enum_type, is_called_json};
-use hushdb_storage::{ArrayType, HUGEINT, UnionType};
+use hushdb_storage::{ArrayType, BIT, HUGEINT, UnionType};
 
 /// What it costs to be JSON.
 const AS_JSON: u32 = 158;
@@ -47,7 +47,9 @@ pub(crate) fn implicit_cost(from: &Field, to: &Field) -> Option<u32> {
     }
     match (from, to) {
         (from, to) if from.is_string() && to.is_string() => Some(0),
-        (from, to) if from.is_binary() && to.is_binary() => Some(0),
+        (from, to) if from.is_binary() && to.is_binary() => {
+            ((*from == BIT) == (*to == BIT)).then_some(0)
+        }
         (DataType::Date32, DataType::Timestamp(..)) => Some(target_cost(to)),
         // Whose clocks show an instant is no other type to SQL.
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, Some(_))) => Some(0),

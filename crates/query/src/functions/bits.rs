@@ -1,9 +1,12 @@
-//! Bits of whole numbers: `~x` and `bit_count(x)`, each as its type has them, and `&` and `|` of those of 128 bits; and some of a DOUBLE.
+//! Bits of whole numbers and BITs: `~x` and `bit_count(x)`, each as its type has them, `xor(a, b)`, and `&` and `|` of those of 128 bits; and some of a DOUBLE.
 
+use super::bit_strings::bits_in;
 use super::plain::{Form, Kind, Run, called, plain};
 use super::whole::{Call, Whole, registered};
 use crate::common_types::number_kind::{Number, common_int, int_type, is_huge};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array, PrimitiveArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int8Array, Int64Array, LargeBinaryArray, PrimitiveArray,
+};
 use datafusion::arrow::compute::binary;
 use datafusion::arrow::datatypes::{
     ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Decimal256Type, Float32Type, Float64Type,
@@ -16,12 +19,12 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     expr_fn,
 };
-use hushdb_sql::BIT_NOT;
-use hushdb_storage::{HUGEINT, UHUGEINT};
+use hushdb_sql::{BIT_NOT, XOR};
+use hushdb_storage::{BIT, HUGEINT, UHUGEINT, bit_string};
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 3] = [
+    let functions: [Whole; 4] = [
         (
             &["nextafter"],
             two_floats,
@@ -37,8 +40,25 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["bit_count"],
             integer,
-            |_, _| Some(DataType::Int8),
+            |types, _| {
+                let is_bits = types.first().is_some_and(|of| *of == BIT);
+                Some(if is_bits {
+                    DataType::Int64
+                } else {
+                    DataType::Int8
+                })
+            },
             counted,
+        ),
+        // Of `a | b` and `a & b`.
+        (
+            &[XOR],
+            |types| match types {
+                [left, right] if left == right => Some(types.to_vec()),
+                _ => None,
+            },
+            |types, _| types.first().cloned(),
+            different,
         ),
     ];
     let mut all = registered(functions, memory);
@@ -111,7 +131,7 @@ fn next_after(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
 fn integer(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
         [DataType::Null] => Some(vec![DataType::Int64]),
-        [of] if of.is_integer() || is_huge(of) => Some(types.to_vec()),
+        [of] if of.is_integer() || is_huge(of) || *of == BIT => Some(types.to_vec()),
         _ => None,
     }
 }
@@ -142,6 +162,15 @@ fn inverted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
         Ok(Arc::new(values.unary::<_, T>(|value| !value)))
     }
     let [values] = call.take()?;
+    if *values.data_type() == BIT {
+        let values = values.as_binary::<i64>().iter();
+        let inverted = |bytes: &[u8]| -> Result<Option<Vec<u8>>> {
+            let bits = bits_in(bytes)?;
+            Ok(bit_string(bits.count(), bits.bits().map(|bit| !bit)))
+        };
+        let values = values.map(|bytes| bytes.map_or(Ok(None), inverted));
+        return Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?));
+    }
     if *values.data_type() == UHUGEINT {
         let inverted = values.as_primitive::<Decimal256Type>();
         let inverted =
@@ -156,6 +185,48 @@ fn inverted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
     of_integers!(values, run)
 }
 
+/// What is in one of two values alone, of what is in either and in both.
+fn different(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
+    let [either, both] = call.take()?;
+    macro_rules! numbers {
+        ($type:ty) => {{
+            let sides = (either.as_primitive::<$type>(), both.as_primitive::<$type>());
+            let numbers: PrimitiveArray<$type> = binary(sides.0, sides.1, |a, b| a ^ b)?;
+            Ok(Arc::new(numbers))
+        }};
+    }
+    match either.data_type() {
+        DataType::Int8 => numbers!(Int8Type),
+        DataType::Int16 => numbers!(Int16Type),
+        DataType::Int32 => numbers!(Int32Type),
+        DataType::Int64 => numbers!(Int64Type),
+        DataType::UInt8 => numbers!(UInt8Type),
+        DataType::UInt16 => numbers!(UInt16Type),
+        DataType::UInt32 => numbers!(UInt32Type),
+        DataType::UInt64 => numbers!(UInt64Type),
+        of if is_huge(of) => {
+            let sides = [either, both].map(|side| side.as_primitive::<Decimal256Type>());
+            let numbers: PrimitiveArray<Decimal256Type> = binary(sides[0], sides[1], |a, b| a ^ b)?;
+            Ok(Arc::new(numbers.with_data_type(of.clone())))
+        }
+        of if *of == BIT => {
+            let pairs = either.as_binary::<i64>().iter();
+            let pairs = pairs.zip(both.as_binary::<i64>());
+            let value = |(either, both): (Option<&[u8]>, Option<&[u8]>)| -> Result<_> {
+                let (Some(either), Some(both)) = (either, both) else {
+                    return Ok(None);
+                };
+                let (either, both) = (bits_in(either)?, bits_in(both)?);
+                let bits = either.bits().zip(both.bits()).map(|(a, b)| a ^ b);
+                Ok(bit_string(either.count(), bits))
+            };
+            let values = pairs.map(value).collect::<Result<LargeBinaryArray>>()?;
+            Ok(Arc::new(values))
+        }
+        other => internal_err!("{other} has no bits"),
+    }
+}
+
 fn counted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
     fn run<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>) -> Result<ArrayRef>
     where
@@ -167,6 +238,14 @@ fn counted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
         Ok(Arc::new(ones.collect::<Int8Array>()))
     }
     let [values] = call.take()?;
+    if *values.data_type() == BIT {
+        let values = values.as_binary::<i64>().iter();
+        let ones = |bytes: &[u8]| -> Result<i64> {
+            Ok(bits_in(bytes)?.bits().filter(|bit| *bit).count() as i64)
+        };
+        let values = values.map(|bytes| bytes.map(ones).transpose());
+        return Ok(Arc::new(values.collect::<Result<Int64Array>>()?));
+    }
     of_integers!(values, run)
 }
 

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::enum_type;
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, ColumnType, EnumType, TIMETZ, UnionType};
+use hushdb_storage::{ArrayType, BIT, ColumnType, EnumType, TIMETZ, UnionType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,10 +53,10 @@ pub(crate) fn texts_of(array: &dyn Array) -> Result<StringViewArray> {
     Ok(out.finish())
 }
 
-/// A type with texts in the places of ENUMs and of times with a zone, and lists in those of arrays, also within other values: for files that have none.
+/// A type with texts in the places of ENUMs, BITs and times with a zone, and lists in those of arrays, also within other values: for files that have none.
 fn type_without_enums(of: &DataType) -> DataType {
     match of {
-        of if enum_type(of).is_some() || *of == TIMETZ => DataType::Utf8View,
+        of if enum_type(of).is_some() || *of == TIMETZ || *of == BIT => DataType::Utf8View,
         DataType::List(item) => {
             let item = field_without_enums(item);
             match ArrayType::length_of(of) {

@@ -1,5 +1,6 @@
 //! `len(x)` and `length(x)`: characters of a text, bytes of a BLOB, values of a list.
 
+use super::bit_strings::bits_in;
 use super::room::Room;
 use super::whole::{Call, Whole, item, list_of, registered};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
@@ -8,6 +9,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, NO_COUNT};
+use hushdb_storage::BIT;
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
@@ -63,9 +65,8 @@ fn counted(of: &DataType) -> Option<DataType> {
     };
     match text {
         text if text.is_string() || text.is_null() => Some(DataType::Utf8View),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-            Some(DataType::BinaryView)
-        }
+        of if *of == BIT => Some(BIT),
+        DataType::Binary | DataType::BinaryView => Some(DataType::BinaryView),
         _ => item(of).map(list_of),
     }
 }
@@ -79,6 +80,12 @@ fn length(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
             let list = of.as_list::<i32>();
             let lengths = list.offsets().lengths().map(|len| len as i64);
             Int64Array::new(lengths.collect(), list.nulls().cloned())
+        }
+        of_bits if *of_bits == BIT => {
+            let count = |bytes: &[u8]| -> Result<i64> { Ok(bits_in(bytes)?.count() as i64) };
+            let counts = of.as_binary::<i64>().iter();
+            let counts = counts.map(|bytes| bytes.map(count).transpose());
+            counts.collect::<Result<_>>()?
         }
         DataType::BinaryView => {
             let bytes = of.as_binary_view().iter();

@@ -9,7 +9,10 @@ pub(crate) mod arithmetic_chain;
 mod arrays;
 mod asked;
 mod bins;
+mod bit_cast;
+mod bit_strings;
 mod bits;
+mod bits_of_values;
 mod checked_math;
 mod codings;
 mod collated;
@@ -118,6 +121,7 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
 use std::sync::Arc;
 
 pub use asked::{MAKE_LIST, OVERLAY};
+pub use bit_strings::{BITS_AND, BITS_LEFT, BITS_OR, BITS_RIGHT};
 pub use bits::huge_bits;
 pub use collated::collation_key;
 pub(crate) use comparison_key::keys;
@@ -236,6 +240,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.push(moved(Move::Finite));
     functions.extend(time_zone::all(memory));
     functions.extend(time_tz::all(memory));
+    functions.extend(bit_strings::all(memory));
     functions.extend(checked_math::all());
     functions.extend(first_of::all());
     shared_with_lists(functions)
@@ -274,6 +279,7 @@ pub fn aggregate_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF
     functions.extend([
         Arc::new(AggregateUDF::from(approximate::Approximate::new())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
+        Arc::new(AggregateUDF::from(bits_of_values::BitsOfValues::new())),
         Arc::new(AggregateUDF::from(ordered_texts::TextOf::new(memory))),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),

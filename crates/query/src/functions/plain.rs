@@ -3,6 +3,7 @@
 //! What must hold: an argument that is NULL makes the result NULL, but where the function says otherwise; what a row gives is
 //! counted against the memory limit before it is made (`room.rs`).
 
+use super::bit_cast::cast_bits;
 use super::room::{Room, SMALL};
 use super::time_tz::times;
 use crate::heed::check;
@@ -11,6 +12,7 @@ use datafusion::arrow::array::{
     Int64Array, StringViewArray, StringViewBuilder, UInt64Array,
 };
 use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
     IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, UInt64Type,
@@ -21,7 +23,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{TIMETZ, TimeTz};
+use hushdb_storage::{BIT, TIMETZ, TimeTz};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -30,6 +32,8 @@ use std::sync::Arc;
 pub(super) enum Kind {
     Text,
     Blob,
+    /// A BIT, as its bytes.
+    Bits,
     Int,
     /// Integers that BIGINT does not hold, too.
     Unsigned,
@@ -54,6 +58,7 @@ impl Kind {
         match self {
             Self::Text => DataType::Utf8View,
             Self::Blob => DataType::BinaryView,
+            Self::Bits => BIT,
             Self::Int => DataType::Int64,
             Self::Unsigned => DataType::UInt64,
             Self::Day => DataType::Date32,
@@ -77,7 +82,9 @@ impl Kind {
         match (self, from) {
             (_, T::Null) => Some(1),
             (Self::Text, T::Utf8 | T::LargeUtf8 | T::Utf8View) => Some(0),
-            (Self::Blob, T::Binary | T::LargeBinary | T::BinaryView) => Some(0),
+            (Self::Blob, T::Binary | T::BinaryView) => Some(0),
+            (Self::Bits, of) if *of == BIT => Some(0),
+            (Self::Bits, of) if of.is_string() => Some(2),
             (Self::Bool, T::Boolean) => Some(0),
             (Self::Unsigned, T::UInt64) => Some(0),
             (Self::Int, T::UInt64) => Some(1),
@@ -101,6 +108,7 @@ pub(super) enum Run {
     /// Writes a text; `false` is NULL.
     Text(fn(Row<'_>, &mut Written<'_>) -> Result<bool>),
     Blob(fn(Row<'_>, &mut Written<'_>) -> Result<bool>),
+    Bits(fn(Row<'_>, &mut Written<'_>) -> Result<bool>),
     Int(fn(Row<'_>) -> Result<Option<i64>>),
     Double(fn(Row<'_>) -> Result<Option<f64>>),
     Bool(fn(Row<'_>) -> Result<Option<bool>>),
@@ -133,11 +141,22 @@ impl Form {
         match &self.run {
             Run::Text(_) => Kind::Text.arrow(),
             Run::Blob(_) => Kind::Blob.arrow(),
+            Run::Bits(_) => Kind::Bits.arrow(),
             Run::Int(_) => Kind::Int.arrow(),
             Run::Double(_) => Kind::Double.arrow(),
             Run::Bool(_) => Kind::Bool.arrow(),
             Run::Whole(result, _) => result.clone(),
         }
+    }
+
+    /// What arguments are brought to; texts of zeros and ones are read when it runs.
+    fn takes(&self, types: &[DataType]) -> Vec<DataType> {
+        let each = self.args.iter().zip(types);
+        let each = each.map(|(kind, from)| match kind {
+            Kind::Bits if from.is_string() => DataType::Utf8View,
+            kind => kind.arrow(),
+        });
+        each.collect()
     }
 
     /// How far argument types are from what it takes.
@@ -231,7 +250,7 @@ impl ScalarUDFImpl for Plain {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match self.form(types) {
-            Some(form) => Ok(form.args.iter().map(|kind| kind.arrow()).collect()),
+            Some(form) => Ok(form.takes(types)),
             None => plan_err!(
                 "No function matches the given name and argument types '{}'. You might need to add explicit type casts.{}",
                 called(self.name(), types),
@@ -297,11 +316,13 @@ impl Columns {
             };
             let array = match array.data_type() == &kind.arrow() {
                 true => array,
-                false => datafusion::arrow::compute::cast(&array, &kind.arrow())?,
+                false if *kind == Kind::Bits => cast_bits(&array, &BIT, false)?,
+                false => cast(&array, &kind.arrow())?,
             };
             let column = match kind {
                 Kind::Text => Column::Text(array.as_string_view().clone()),
                 Kind::Blob => Column::Blob(array.as_binary_view().clone()),
+                Kind::Bits => Column::Blob(array.as_binary::<i64>().into()),
                 Kind::Int => Column::Int(array.as_primitive::<Int64Type>().clone()),
                 Kind::Unsigned => Column::Unsigned(array.as_primitive::<UInt64Type>().clone()),
                 Kind::Day => {
@@ -553,6 +574,17 @@ impl Form {
                 BinaryViewBuilder,
                 Ok::<_, DataFusionError>
             ),
+            Run::Bits(run) => {
+                let values: ArrayRef = collect!(
+                    self,
+                    columns,
+                    room,
+                    run,
+                    BinaryViewBuilder,
+                    Ok::<_, DataFusionError>
+                );
+                cast(&values, &BIT)?
+            }
             Run::Int(run) => {
                 let values = columns
                     .rows()

@@ -79,7 +79,7 @@ pub fn one_type(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         DataType::UInt32 => DataType::Int64,
         DataType::Float16 => DataType::Float32,
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Binary => DataType::BinaryView,
         DataType::Date64 => DataType::Date32,
         DataType::Time32(_) | DataType::Time64(TimeUnit::Nanosecond) => {
             DataType::Time64(TimeUnit::Microsecond)

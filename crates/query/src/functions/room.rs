@@ -107,7 +107,11 @@ fn written_items(
 ) -> usize {
     let own = size_of::<i32>();
     let of = values.data_type();
-    if !of.is_nested() && !matches!(of, DataType::Utf8 | DataType::Binary) {
+    let is_long = matches!(
+        of,
+        DataType::Utf8 | DataType::Binary | DataType::LargeBinary
+    );
+    if !of.is_nested() && !is_long {
         let lengths = rows.map(|row| between(offsets, row).saturating_mul(width(of)) + own);
         return lengths.fold(0, usize::saturating_add);
     }

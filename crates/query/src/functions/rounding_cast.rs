@@ -5,6 +5,7 @@
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
+use super::bit_cast::{cast_bits, is_of_bits};
 use super::convert::of_one_argument;
 use super::huge_cast::{cast_huge, is_huge_cast};
 use super::moment_cast::{cast_moments, is_of_moments};
@@ -42,6 +43,7 @@ const EXACT_POWER: i8 = 22;
 pub fn rounds(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
+        (from, to) if is_of_bits(from, to) => true,
         (from, to) if from.is_string() => text_values::reads(to) || is_of_times(from, to),
         (from, to) if is_huge_cast(from, to) => true,
         (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
@@ -124,6 +126,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
     };
     Ok(match (array.data_type(), to) {
         (from, _) if from == to => Arc::clone(array),
+        (from, to) if is_of_bits(from, to) => cast_bits(array, to, lenient)?,
         (from, to) if is_of_times(from, to) => cast_times(array, to, lenient, None)?,
         (from, to) if from.is_string() => text_values::read(array, to, lenient)?,
         (from, to) if is_huge_cast(from, to) => cast_huge(array, to, lenient)?,

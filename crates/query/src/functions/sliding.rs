@@ -1,6 +1,7 @@
 //! `bool_and`, `bool_or`, `bit_and`, `bit_or` and `bit_xor` over frames that move: the library's cannot take back a value that
 //! leaves the frame, or say NULL of a frame without values. `approx_distinct` and `any_value` look at the values of each frame anew.
 
+use super::bits_of_values::{Join, JoinedBits};
 use super::frame_values::FrameValues;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -17,6 +18,8 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
     Volatility,
 };
+use hushdb_sql::Error;
+use hushdb_storage::BIT;
 use std::sync::Arc;
 
 /// How the bits of values become one; BOOLEAN is a number of one bit.
@@ -34,6 +37,29 @@ struct Sliding {
     bits: Option<Bits>,
     planned: Arc<AggregateUDF>,
     signature: Signature,
+}
+
+impl Bits {
+    /// An accumulator of BITs.
+    fn of_bits(self, is_distinct: bool) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(JoinedBits::new(match self {
+            Self::And => Join::And,
+            Self::Or => Join::Or,
+            Self::Xor if is_distinct => {
+                return Err(Error::unsupported("bit_xor(DISTINCT x) of BITs").into());
+            }
+            Self::Xor => Join::Xor,
+        })))
+    }
+}
+
+impl Sliding {
+    /// Whether it joins BITs.
+    fn joins(&self, types: &[DataType]) -> bool {
+        self.bits.is_some()
+            && self.name().starts_with("bit_")
+            && matches!(types, [of] if *of == BIT)
+    }
 }
 
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
@@ -66,6 +92,9 @@ impl AggregateUDFImpl for Sliding {
 
     /// NULL is read as a number, or as a truth.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        if self.joins(types) {
+            return Ok(types.to_vec());
+        }
         let null = match self.name().starts_with("bool") {
             true => DataType::Boolean,
             false => DataType::Int64,
@@ -80,24 +109,37 @@ impl AggregateUDFImpl for Sliding {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        if self.joins(arg_types) {
+            return Ok(BIT);
+        }
         self.planned.return_type(arg_types)
     }
 
     fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        if arg_fields.iter().any(|field| *field.data_type() == BIT) && self.bits.is_some() {
+            return Ok(Arc::new(Field::new(self.name(), BIT, true)));
+        }
         self.planned.return_field(arg_fields)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        if *args.return_field.data_type() == BIT && self.bits.is_some() {
+            return Ok(vec![Arc::new(Field::new(args.name, BIT, true))]);
+        }
         self.planned.state_fields(args)
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if let Some(bits) = self.bits.filter(|_| *args.return_field.data_type() == BIT) {
+            return bits.of_bits(args.is_distinct);
+        }
         self.planned.accumulator(args)
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
         // The library's would count a value as often as it comes.
         !(args.is_distinct && self.bits == Some(Bits::Xor))
+            && *args.return_field.data_type() != BIT
             && self.planned.groups_accumulator_supported(args)
     }
 
@@ -112,7 +154,8 @@ impl AggregateUDFImpl for Sliding {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        let Some(bits) = self.bits else {
+        let of_bits = *args.return_field.data_type() == BIT;
+        let Some(bits) = self.bits.filter(|_| !of_bits) else {
             return Ok(FrameValues::of(self.clone(), &args));
         };
         Ok(Box::new(Counted {

@@ -18,7 +18,14 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use hushdb_sql::type_names::{enum_type, is_row};
-use hushdb_storage::{EnumType, TIMETZ, TimeTz, UnionType};
+use hushdb_storage::{BIT, BitString, EnumType, TIMETZ, TimeTz, UnionType};
+
+/// Bits as zeros and ones.
+fn text_of_bits(bytes: &[u8]) -> Result<String, ArrowError> {
+    let wrong = || ArrowError::InvalidArgumentError("a BIT is none".into());
+    let bits = BitString::of_bytes(bytes).ok_or_else(wrong)?.bits();
+    Ok(bits.map(|is_set| if is_set { '1' } else { '0' }).collect())
+}
 
 fn time_with_zone(bytes: &[u8]) -> Result<String, ArrowError> {
     let wrong = || ArrowError::InvalidArgumentError("a TIME WITH TIME ZONE is none".into());
@@ -38,7 +45,7 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
         DataType::Utf8View => array.as_string_view().value(row).to_owned(),
         DataType::Binary => blob(array.as_binary::<i32>().value(row)),
-        DataType::LargeBinary => blob(array.as_binary::<i64>().value(row)),
+        of if *of == BIT => text_of_bits(array.as_binary::<i64>().value(row))?,
         DataType::BinaryView => blob(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(16) => uuid(array.as_fixed_size_binary().value(row)),
         of if *of == TIMETZ => time_with_zone(array.as_fixed_size_binary().value(row))?,

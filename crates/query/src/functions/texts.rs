@@ -1,6 +1,7 @@
 //! Functions of texts as DuckDB has them: what is cut out of a text, taken apart, repeated, padded and replaced in it.
 //! Positions count characters.
 
+use super::bit_strings::bits_of;
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
 use datafusion::arrow::array::{ArrayRef, Int32Array, ListBuilder, StringViewBuilder};
@@ -159,14 +160,21 @@ fn codes(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                     &[Kind::Blob],
                     Run::Int(|row| Ok(Some(row.blob(0).len() as i64))),
                 ),
+                Form::new(
+                    &[Kind::Bits],
+                    Run::Int(|row| Ok(Some(bits_of(row, 0)?.width() as i64))),
+                ),
             ],
         ),
         plain(
             &["bit_length"],
-            vec![Form::new(
-                TEXT,
-                Run::Int(|row| Ok(Some(row.text(0).len() as i64 * 8))),
-            )],
+            vec![
+                Form::new(TEXT, Run::Int(|row| Ok(Some(row.text(0).len() as i64 * 8)))),
+                Form::new(
+                    &[Kind::Bits],
+                    Run::Int(|row| Ok(Some(bits_of(row, 0)?.count() as i64))),
+                ),
+            ],
         ),
         plain(
             &[POSITION, "instr"],

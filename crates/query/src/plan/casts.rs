@@ -274,10 +274,7 @@ fn text(ty: &DataType) -> bool {
 
 /// Whether values of a type are bytes of any number.
 pub(super) fn is_blob(ty: &DataType) -> bool {
-    matches!(
-        ty,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
-    )
+    matches!(ty, DataType::Binary | DataType::BinaryView)
 }
 
 fn uuid(ty: &DataType) -> bool {

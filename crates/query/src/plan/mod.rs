@@ -1,5 +1,6 @@
 //! From parsed SQL to a DataFusion plan: name resolution, DuckDB's operator semantics, and the session they live in.
 
+mod bit_operators;
 mod casts;
 mod catalog_views;
 mod collations;

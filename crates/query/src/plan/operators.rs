@@ -5,16 +5,15 @@ use super::numbers::{compared_as, is_comparison, one_type, place_of};
 use super::postgres_operators::{PostgresOperators, is_json};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use super::{postgres_divisions, postgres_literals};
+use super::{bit_operators, postgres_divisions, postgres_literals};
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal, is_huge,
 };
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::{
-    ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
-    SLICE, SUBSTRING, TIME_MINUS, TIME_OF_DAY, TIME_PLUS, date_part, huge_bits, in_brackets,
-    of_texts, rounds, within_brackets,
+    ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, huge_bits,
+    in_brackets, of_texts, rounds, within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -36,7 +35,7 @@ use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
     TRUTH, find_named,
 };
-use hushdb_storage::UnionType;
+use hushdb_storage::{BIT, UnionType};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -127,21 +126,26 @@ impl DuckOperators {
             position: named(POSITION),
             element: named(ELEMENT),
             postgres: PostgresOperators::of(functions),
-            products: [
-                INTERVAL_TIMES,
-                INTERVAL_SCALED,
-                INTERVAL_DIVIDED,
-                TIME_PLUS,
-                TIME_MINUS,
-                TIME_OF_DAY,
-            ]
-            .into_iter()
-            .filter_map(named)
-            .collect(),
+            products: temporal::FUNCTIONS
+                .into_iter()
+                .chain(bit_operators::FUNCTIONS)
+                .filter_map(named)
+                .collect(),
         }
     }
 
-    /// Arithmetic with dates, times and intervals; `None` for all else.
+    fn bitwise(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        match self.interval(bit_operators::joined(&expr, schema)) {
+            Some(call) => Ok(PlannerResult::Planned(call)),
+            None => bitwise(expr, schema),
+        }
+    }
+
+    /// Arithmetic with dates, times and intervals, and shifts of BITs; `None` for all else.
     fn temporal(
         &self,
         op: Op,
@@ -151,6 +155,7 @@ impl DuckOperators {
     ) -> Option<Expr> {
         let product = match op {
             Op::Multiply => self.interval(temporal::product(expr, left, right)),
+            Op::ShiftLeft | Op::ShiftRight => self.interval(bit_operators::shifted(op, expr, left)),
             _ => self.interval(temporal::of_times(op, expr, left, right)),
         };
         product.or_else(|| temporal::arithmetic(op, expr, left, right))
@@ -271,7 +276,7 @@ impl ExprPlanner for DuckOperators {
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => return compared(expr, schema),
             B::And | B::Or => return Ok(PlannerResult::Original(truths(expr, schema))),
             B::StringConcat => return self.concatenated(expr, schema),
-            B::BitwiseAnd | B::BitwiseOr => return bitwise(expr, schema),
+            B::BitwiseAnd | B::BitwiseOr => return self.bitwise(expr, schema),
             _ => return Ok(PlannerResult::Original(expr)),
         };
         let (Ok(left), Ok(right)) = (type_of(&expr.left, schema), type_of(&expr.right, schema))
@@ -552,6 +557,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
             from.is_string()
         }
         (from, DataType::Date32 | DataType::Timestamp(..)) => from.is_string(),
+        (from, to) if *to == BIT => from.is_string(),
         _ => false,
     };
     if let Some(to) = compared_as(&left, &right) {
@@ -600,14 +606,11 @@ fn truth(expr: Expr, schema: &DFSchema) -> Expr {
 
 /// Operands of `||` as text, where Arrow would write them otherwise than DuckDB.
 fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
-    let is_uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(_));
-    let is_bytes = |side: &Expr| {
-        side.get_type(schema)
-            .is_ok_and(|t| t.is_binary() && !is_uuid(&t))
-    };
+    let is_blob = |t: &DataType| matches!(t, DataType::Binary | DataType::BinaryView);
+    let is_bytes = |side: &Expr| side.get_type(schema).is_ok_and(|t| is_blob(&t));
     let bytes = is_bytes(&expr.left) && is_bytes(&expr.right);
     for side in [&mut expr.left, &mut expr.right] {
-        let is_text = |t: &DataType| t.is_string() || t.is_null() || t.is_binary() && bytes;
+        let is_text = |t: &DataType| t.is_string() || t.is_null() || bytes;
         if side.get_type(schema).is_ok_and(|t| !is_text(&t)) {
             *side = Expr::Cast(Cast::new(
                 Box::new(std::mem::take(side)),

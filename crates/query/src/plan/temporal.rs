@@ -17,6 +17,16 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use hushdb_storage::TIMETZ;
 
+/// The functions that operators of times and intervals are.
+pub(super) const FUNCTIONS: [&str; 6] = [
+    INTERVAL_TIMES,
+    INTERVAL_SCALED,
+    INTERVAL_DIVIDED,
+    TIME_PLUS,
+    TIME_MINUS,
+    TIME_OF_DAY,
+];
+
 /// `+` and `-` of dates, timestamps and intervals; `None` for what is left to DataFusion.
 pub(super) fn arithmetic(
     op: Op,

@@ -29,6 +29,7 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
             ScalarValue::Utf8View(Some(String::from_utf8(v.clone()).ok()?))
         }
         (StatValue::Bytes(v), C::Blob) => ScalarValue::BinaryView(Some(v.clone())),
+        (StatValue::Bytes(v), C::Bit) => ScalarValue::LargeBinary(Some(v.clone())),
         (StatValue::Bytes(v), C::Uuid) => ScalarValue::FixedSizeBinary(16, Some(v.clone())),
         (StatValue::Bytes(v), C::TimeTz) => ScalarValue::FixedSizeBinary(8, Some(v.clone())),
         (StatValue::UInt(v), C::UInt8) => ScalarValue::UInt8(Some(u8::try_from(*v).ok()?)),

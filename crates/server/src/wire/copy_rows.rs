@@ -222,7 +222,10 @@ fn is_of_text(ty: &DataType) -> bool {
     ty.is_numeric()
         || matches!(
             ty,
-            DataType::Boolean | DataType::Utf8View | DataType::FixedSizeBinary(_)
+            DataType::Boolean
+                | DataType::Utf8View
+                | DataType::FixedSizeBinary(_)
+                | DataType::LargeBinary
         )
 }
 
@@ -245,7 +248,7 @@ fn literal(value: Value) -> Result<Option<String>, ()> {
         Value::Double(value) if value.is_infinite() && value > 0.0 => "Infinity".into(),
         Value::Double(value) if value.is_infinite() => "-Infinity".into(),
         Value::Double(value) => format!("{value:?}"),
-        Value::Decimal(text) | Value::Text(text) => text,
+        Value::Decimal(text) | Value::Text(text) | Value::Bit(text) => text,
         Value::TimeTz(time) => time.to_string(),
         Value::Uuid(bytes) => {
             let digits = hex::encode(bytes);

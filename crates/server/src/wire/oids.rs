@@ -26,11 +26,12 @@ pub(crate) const TIMESTAMP: u32 = 1114;
 pub(crate) const TIMESTAMPTZ: u32 = 1184;
 pub(crate) const INTERVAL: u32 = 1186;
 pub(crate) const TIMETZ: u32 = 1266;
+pub(crate) const VARBIT: u32 = 1562;
 pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const UUID: u32 = 2950;
 
 /// Types and those of their arrays.
-const ARRAYS: [(u32, u32); 20] = [
+const ARRAYS: [(u32, u32); 21] = [
     (BOOL, 1000),
     (BYTEA, 1001),
     (NAME, 1003),
@@ -48,6 +49,7 @@ const ARRAYS: [(u32, u32); 20] = [
     (TIMESTAMPTZ, 1185),
     (INTERVAL, 1187),
     (TIMETZ, 1270),
+    (VARBIT, 1563),
     (NUMERIC, 1231),
     (JSON, 199),
     (UUID, 2951),
@@ -117,6 +119,7 @@ pub(crate) fn column_type(oid: u32) -> Option<ColumnType> {
         TIMESTAMPTZ => ColumnType::Timestamp(TimeUnit::Microsecond, true),
         INTERVAL => ColumnType::Interval,
         TIMETZ => ColumnType::TimeTz,
+        VARBIT => ColumnType::Bit,
         // Its digits are those of the value.
         NUMERIC => ColumnType::Decimal {
             precision: 38,

@@ -55,6 +55,7 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
             (micros, Some(offset)) => Value::TimeTz(TimeTz::new(micros, offset).ok_or(MOMENT)?),
             (_, None) => Value::Text(trimmed.to_owned()),
         },
+        oids::VARBIT => Value::Bit(bits(trimmed)?),
         oids::TIMESTAMP => Value::Timestamp(moments::timestamp(trimmed).ok_or(MOMENT)?.0),
         oids::TIMESTAMPTZ => {
             let (micros, zone) = moments::timestamp(trimmed).ok_or(MOMENT)?;
@@ -98,6 +99,14 @@ fn interval(text: &str) -> Option<Value> {
         days,
         microseconds,
     })
+}
+
+/// One digit or more, each 0 or 1.
+fn bits(text: &str) -> Result<String, Wrong> {
+    match !text.is_empty() && text.bytes().all(|digit| matches!(digit, b'0' | b'1')) {
+        true => Ok(text.to_owned()),
+        false => Err(TEXT),
+    }
 }
 
 /// A text of PostgreSQL that means true or false.
@@ -218,6 +227,20 @@ fn of_binary(oid: u32, bytes: &[u8]) -> Result<Value, Wrong> {
             let offset = i32::from_be_bytes(all(west)?).checked_neg();
             let time = offset.and_then(|offset| TimeTz::new(micros, offset));
             Value::TimeTz(time.ok_or(BINARY)?)
+        }
+        oids::VARBIT => {
+            let (count, bytes) = bytes.split_at_checked(4).ok_or(BINARY)?;
+            let count = usize::try_from(i32::from_be_bytes(all(count)?)).map_err(|_| BINARY)?;
+            if count == 0 || count.div_ceil(8) != bytes.len() {
+                return Err(BINARY);
+            }
+            let bits = bytes
+                .iter()
+                .flat_map(|byte| (0..8).map(move |at| byte & (0x80_u8 >> at) != 0));
+            let digits = bits
+                .take(count)
+                .map(|is_set| if is_set { '1' } else { '0' });
+            Value::Bit(digits.collect())
         }
         oids::TIMESTAMP | oids::TIMESTAMPTZ => {
             let micros = i64::from_be_bytes(all(bytes)?);

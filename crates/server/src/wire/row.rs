@@ -11,7 +11,7 @@ use arrow::datatypes::{
     IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow::error::ArrowError;
-use hushdb::{TIMETZ, TimeTz, one_type, postgres_text};
+use hushdb::{BIT, BitString, TIMETZ, TimeTz, one_type, postgres_text};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -177,6 +177,7 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
             // Seconds west of Greenwich.
             body.extend((-time.offset()).to_be_bytes());
         }
+        of if *of == BIT => bits_into(column.as_binary::<i64>().value(row), body)?,
         DataType::FixedSizeBinary(_) => body.extend(column.as_fixed_size_binary().value(row)),
         DataType::Date32 => {
             let days = column.as_primitive::<Date32Type>().value(row);
@@ -206,6 +207,22 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
             _ => text_into(column, row, body)?,
         },
     }
+    Ok(())
+}
+
+/// How many bits there are, and they, from the highest of the first byte on.
+fn bits_into(bytes: &[u8], body: &mut Vec<u8>) -> Result<(), ArrowError> {
+    let wrong = || ArrowError::ComputeError("a BIT is none".into());
+    let bits = BitString::of_bytes(bytes).ok_or_else(wrong)?.bits();
+    let bits: Vec<bool> = bits.collect();
+    let count = i32::try_from(bits.len());
+    let long = |_| ArrowError::ComputeError("a value is too long for the wire".into());
+    body.extend(count.map_err(long)?.to_be_bytes());
+    let byte = |bits: &[bool]| {
+        let bits = (0..).zip(bits);
+        bits.map(|(at, bit)| u8::from(*bit) << (7 - at)).sum::<u8>()
+    };
+    body.extend(bits.chunks(8).map(byte));
     Ok(())
 }
 

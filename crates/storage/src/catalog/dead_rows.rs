@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::DataType;
 use arrow_select::take::take;
-use hushdb_encoding::compact;
+use hushdb_encoding::{BIT, compact};
 use roaring::RoaringBitmap;
 
 use super::fresh_blocks::FreshBlocks;
@@ -124,7 +124,7 @@ fn without_dead(arrays: Vec<ArrayRef>, deletes: &RoaringBitmap) -> Result<Vec<Ar
 }
 
 fn may_be_long(ty: &DataType) -> bool {
-    matches!(ty, DataType::Utf8View | DataType::BinaryView) || ty.is_nested()
+    matches!(ty, DataType::Utf8View | DataType::BinaryView) || *ty == BIT || ty.is_nested()
 }
 
 #[cfg(test)]

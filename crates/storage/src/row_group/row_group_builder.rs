@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_select::concat::concat;
-use hushdb_encoding::{MAX_ROW_GROUP_ROWS, row_bytes};
+use hushdb_encoding::{BIT, MAX_ROW_GROUP_ROWS, row_bytes};
 
 use super::Column;
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ impl RowGroupBuilder {
             if let Some(views) = views_of(array) {
                 let lengths = views.iter().map(|view| u64::from(*view as u32));
                 rows = lengths.take(rows).take_while(|len| fits(*len)).count();
-            } else if array.data_type().is_nested() {
+            } else if array.data_type().is_nested() || *array.data_type() == BIT {
                 let bytes = row_bytes(array.as_ref()).into_iter();
                 rows = bytes.take(rows).take_while(|bytes| fits(*bytes)).count();
             }
@@ -108,7 +108,7 @@ impl RowGroupBuilder {
                     .iter()
                     .map(|view| u64::from(*view as u32))
                     .sum::<u64>();
-            } else if array.data_type().is_nested() {
+            } else if array.data_type().is_nested() || *array.data_type() == BIT {
                 *gathered += row_bytes(array.as_ref()).iter().sum::<u64>();
             }
         }

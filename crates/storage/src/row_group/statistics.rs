@@ -81,7 +81,10 @@ impl Statistics {
                 views(array.as_string_view(), true, sketch, &mut exact)
             }
             ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),
-            ColumnType::Uuid | ColumnType::TimeTz => uuids(array, sketch, &mut exact),
+            ColumnType::Bit => bytes(array.as_binary::<i64>().iter(), sketch, &mut exact),
+            ColumnType::Uuid | ColumnType::TimeTz => {
+                bytes(array.as_fixed_size_binary().iter(), sketch, &mut exact)
+            }
             ColumnType::HugeInt => huge(array, sketch),
             ColumnType::UHugeInt => unsigned_huge(array, sketch),
             ColumnType::List(_)
@@ -101,15 +104,6 @@ impl Statistics {
             distinct,
         }
     }
-}
-
-fn uuids(array: &ArrayRef, sketch: &mut DistinctSketch, exact: &mut bool) -> Bounds {
-    let mut extremes = Extremes::default();
-    for value in array.as_fixed_size_binary().iter().flatten() {
-        sketch.add_bytes(value);
-        extremes.see(value);
-    }
-    extremes.bounds(false, exact)
 }
 
 fn wide(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
@@ -148,6 +142,11 @@ pub(crate) fn raw_bytes(array: &ArrayRef) -> u64 {
     }
     if let Some(bytes) = array.as_binary_view_opt() {
         return lengths(bytes.views());
+    }
+    if let Some(bits) = array.as_binary_opt::<i64>() {
+        let ends = [bits.value_offsets().last(), bits.value_offsets().first()];
+        let [end, first] = ends.map(|end| end.map_or(0, |end| end.cast_unsigned()));
+        return end - first;
     }
     if array.data_type().is_nested() {
         return row_bytes(array.as_ref()).iter().sum();
@@ -320,6 +319,19 @@ fn views<T: ByteViewType>(
         extremes.see(value);
     }
     extremes.bounds(text, exact)
+}
+
+fn bytes<'a>(
+    values: impl Iterator<Item = Option<&'a [u8]>>,
+    sketch: &mut DistinctSketch,
+    exact: &mut bool,
+) -> Bounds {
+    let mut extremes = Extremes::default();
+    for value in values.flatten() {
+        sketch.add_bytes(value);
+        extremes.see(value);
+    }
+    extremes.bounds(false, exact)
 }
 
 /// Smallest and largest byte string so far, each with its first four bytes as a number.

@@ -106,6 +106,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
             escaped(array.as_string_view_opt()?.value(row).as_bytes(), out)
         }
         ColumnType::Blob => escaped(array.as_binary_view_opt()?.value(row), out),
+        ColumnType::Bit => escaped(array.as_binary_opt::<i64>()?.value(row), out),
         ColumnType::Date => int32(value::<Date32Type>(array, row)?, out),
         ColumnType::Time => int64(value::<Time64MicrosecondType>(array, row)?, out),
         ColumnType::Timestamp(unit, _) => {

@@ -57,6 +57,7 @@ impl Argument<'_> {
                 Value::Timestamp(micros) => Literal::Timestamp(*micros),
                 Value::TimestampTz(_)
                 | Value::TimeTz(_)
+                | Value::Bit(_)
                 | Value::Time(_)
                 | Value::Interval { .. }
                 | Value::Uuid(_)
@@ -254,6 +255,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::TimeTz
+        | ColumnType::Bit
         | ColumnType::List(_)
         | ColumnType::Array(_)
         | ColumnType::Union(_)
