@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryViewBuilder, FixedSizeBinaryBuilder, LargeBinaryBuilder, StringViewBuilder,
-};
+use arrow_array::builder::{BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
-    Float64Array, Int32Array, IntervalMonthDayNanoArray, ListArray, StructArray,
+    Float64Array, Int32Array, IntervalMonthDayNanoArray, LargeBinaryArray, ListArray, StructArray,
     TimestampMicrosecondArray, UInt8Array, make_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
@@ -252,7 +250,7 @@ impl Random {
             }
             ColumnType::Uuid => uuids(&numbers, is_valid),
             ColumnType::TimeTz => times(&numbers, is_valid),
-            ColumnType::Bit => bits(&numbers, is_valid),
+            ColumnType::Bit => bits(&numbers, nulls),
             ColumnType::Decimal { precision, scale } => {
                 decimals((*precision, *scale), &numbers, nulls)
             }
@@ -267,14 +265,14 @@ fn integers(numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
     Arc::new(Int32Array::new(values, nulls))
 }
 
-fn bits(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {
-    let mut out = LargeBinaryBuilder::new();
-    for (row, n) in numbers.iter().enumerate() {
+fn bits(numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
+    let values = numbers.iter().map(|n| {
         let count = 1 + n.unsigned_abs() as usize % 70;
-        let value = bit_string(count, (0..count).map(|at| n >> (at % 64) & 1 == 1));
-        out.append_option(value.filter(|_| is_valid(row)));
-    }
-    Arc::new(out.finish())
+        bit_string(count, (0..count).map(|at| n >> (at % 64) & 1 == 1)).unwrap()
+    });
+    // Also where NULL, as keys of maps are made of these.
+    let (offsets, values, _) = LargeBinaryArray::from_iter_values(values).into_parts();
+    Arc::new(LargeBinaryArray::new(offsets, values, nulls))
 }
 
 fn times(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {
