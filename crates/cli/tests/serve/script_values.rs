@@ -12,7 +12,7 @@ const DOUBLE: u32 = 701;
 const INTERVAL: u32 = 1186;
 const DATES: [u32; 3] = [1082, 1114, 1184];
 /// Types of arrays, with those of their items.
-const ARRAYS: [(u32, u32); 19] = [
+const ARRAYS: [(u32, u32); 20] = [
     (1000, BOOL),
     (1001, BYTES),
     (1003, 19),
