@@ -5,7 +5,7 @@ use super::template::template;
 use crate::error::Result;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    UnaryOperator,
+    UnaryOperator, Value,
 };
 
 /// What a call means whose default is computed; `None` for all others.
@@ -18,10 +18,17 @@ pub(super) fn apply(function: &Function) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let args = all_unnamed(&list.args).and_then(|args| args.try_into().ok());
-    let Some([_, _, default]): Option<[Expr; 3]> = args else {
+    let Some([_, far, default]): Option<[Expr; 3]> = args else {
         return Ok(None);
     };
-    if is_constant(&default) {
+    let passes_nulls = |clause: &FunctionArgumentClause| {
+        matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
+    };
+    let passes_nulls = function.null_treatment.is_some() || list.clauses.iter().any(passes_nulls);
+    // Of a row that is computed, too, the planner's rules know the default.
+    let is_written =
+        is_constant(&far) && !matches!(&far, Expr::Value(far) if far.value == Value::Null);
+    if is_constant(&default) || !is_written && !passes_nulls {
         return Ok(None);
     }
     let call = |first: Option<Expr>| {
@@ -34,11 +41,8 @@ pub(super) fn apply(function: &Function) -> Result<Option<Expr>> {
         }
         Expr::Function(call)
     };
-    let passes_nulls = |clause: &FunctionArgumentClause| {
-        matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
-    };
     // A row that is there has a value where NULLs are passed over.
-    match function.null_treatment.is_some() || list.clauses.iter().any(passes_nulls) {
+    match passes_nulls {
         true => template("coalesce($1, $2)", &[call(None), default]).map(Some),
         false => {
             let is_there = call(Some(template("1", &[])?));

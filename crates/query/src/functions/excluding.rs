@@ -306,7 +306,7 @@ impl Evaluator {
     }
 }
 
-/// The value so many rows before a row, or behind it, or the default, which is the third argument.
+/// The value so many rows before a row, or behind it, or the default, which is the third argument; NULL of an unknown row.
 fn neighbour_of(
     values: &[ArrayRef],
     row: usize,
@@ -318,11 +318,12 @@ fn neighbour_of(
             "lag and lead take a value and a row"
         ));
     };
-    let far = cast(&far.slice(row, 1), &DataType::Int64)?;
     let far = far.as_primitive::<Int64Type>();
-    let far = (!far.is_null(0)).then(|| i128::from(far.value(0)));
-    let place = far.map(|far| row as i128 + if is_behind { far } else { -far });
-    let place = place.and_then(|place| usize::try_from(place).ok());
+    if far.is_null(row) {
+        return ScalarValue::try_from(value.data_type());
+    }
+    let far = i128::from(far.value(row));
+    let place = usize::try_from(row as i128 + if is_behind { far } else { -far }).ok();
     match (place.filter(|place| *place < value.len()), values.get(2)) {
         (Some(place), _) => ScalarValue::try_from_array(value, place),
         (None, Some(default)) if arguments > 2 => {

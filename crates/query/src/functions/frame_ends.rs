@@ -1,6 +1,7 @@
 //! `Ends`: where the frames of rows begin and end that are computed for each row, in rows or in groups of rows that are sorted alike.
 //!
-//! What must hold: rows are asked for one by one, from the first on. An end at an unknown distance is that of the partition.
+//! What must hold: rows are asked for one by one, from the first on.
+//! Refuses: ends at a distance that is NULL, as PostgreSQL does; what DuckDB answers changes from run to run.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::datatypes::Int64Type;
@@ -97,21 +98,23 @@ impl Ends {
     /// The first row of a frame, or the one behind its last.
     fn place(&self, row: usize, end: FrameEnd, which: usize) -> Result<usize> {
         let distances = &self.distances[which];
-        let distance = distances
-            .is_valid(row)
-            .then(|| i128::from(distances.value(row)));
-        let far = match (end, distance) {
-            (FrameEnd::First, _) | (FrameEnd::Preceding, None) => return Ok(0),
-            (FrameEnd::Last, _) | (FrameEnd::Following, None) => return Ok(self.rows),
-            (FrameEnd::Current, _) => 0,
-            (FrameEnd::Preceding, Some(far)) => -far,
-            (FrameEnd::Following, Some(far)) => far,
+        if distances.is_null(row) {
+            let text = "Invalid frame: how far one of its ends is from the row is NULL; say with coalesce() what that means";
+            return Err(Error::new(ErrorKind::OutOfRange, text).into());
+        }
+        let distance = i128::from(distances.value(row));
+        let far = match end {
+            FrameEnd::First => return Ok(0),
+            FrameEnd::Last => return Ok(self.rows),
+            FrameEnd::Current => 0,
+            FrameEnd::Preceding => -distance,
+            FrameEnd::Following => distance,
         };
         if !self.frame.of_groups {
             let place = row as i128 + far + which as i128;
             return Ok(place.clamp(0, self.rows as i128) as usize);
         }
-        if distance.is_some_and(|far| far < 0) {
+        if distance < 0 {
             let text = "Invalid GROUPS value: it is negative";
             return Err(Error::new(ErrorKind::OutOfRange, text).into());
         }

@@ -3,8 +3,10 @@
 //!
 //! What must hold: it comes behind all rules that change what aggregates are, or the types of their arguments.
 
+use super::operators::cast;
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::{Excluded, Frame, FrameEnd, excluding, neighbour};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, plan_err};
 use datafusion::config::ConfigOptions;
@@ -75,6 +77,9 @@ impl ExcludedRows {
             && window.params.args.get(1).is_some_and(is_computed);
         if of_another {
             window.fun = neighbour(name, &self.memory);
+            if let Some(far) = window.params.args.get_mut(1) {
+                *far = cast(std::mem::take(far), DataType::Int64);
+            }
             return Transformed::yes(Expr::WindowFunction(window));
         }
         Transformed::no(Expr::WindowFunction(window))
@@ -98,10 +103,10 @@ fn is_mark(expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::ScalarFunction(call) if call.name() == name)
 }
 
-/// Whether a distance is none that is written.
+/// Whether a distance is none that is written, or an unknown one, which the library takes for one.
 fn is_computed(far: &Expr) -> bool {
     match far {
-        Expr::Literal(..) => false,
+        Expr::Literal(far, _) => far.is_null(),
         Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) => is_computed(expr),
         _ => true,
     }
