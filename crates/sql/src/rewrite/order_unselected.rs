@@ -35,6 +35,10 @@ pub(super) fn select_keys(query: &mut Query) -> Result<()> {
         None if has_unnest => false,
         _ => return Ok(()),
     };
+    if is_distinct {
+        keys.iter_mut()
+            .for_each(|key| by_place(&mut key.expr, select));
+    }
     let mut hidden = vec![];
     for key in keys
         .iter_mut()
@@ -111,9 +115,54 @@ fn has_unnest(item: &SelectItem) -> bool {
     matches!(found, ControlFlow::Break(true))
 }
 
-/// Whether a key is a place or a name of the select list, or stands in it.
+/// What is computed and stands in the select list, too, as its place there: the planner does not find it in what DISTINCT gave.
+fn by_place(key: &mut Expr, select: &Select) {
+    if matches!(
+        key,
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
+    ) {
+        return;
+    }
+    for (place, item) in (1..).zip(&select.projection) {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                if expr == key {
+                    *key = Expr::value(Value::Number(place.to_string(), false));
+                    return;
+                }
+            }
+            // What is behind a star has no place that is known.
+            _ => return,
+        }
+    }
+}
+
+/// Whether a key is computed of names alone that the select list gives: that is done to what it gave.
+fn is_of_given_names(key: &Expr, select: &Select) -> bool {
+    let is_given = |name: &Ident| {
+        select.projection.iter().any(|item| {
+            matches!(item, SelectItem::ExprWithAlias { alias, .. } if folded(&alias.value) == folded(&name.value))
+        })
+    };
+    let mut names = 0;
+    let found = visit_expressions(key, |expr| match expr {
+        Expr::Identifier(name) if is_given(name) => {
+            names += 1;
+            ControlFlow::Continue(())
+        }
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Subquery(_)
+        | Expr::Exists { .. }
+        | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    names > 0 && found.is_continue()
+}
+
+/// Whether a key is a place or a name of the select list, stands in it, or is computed of its names.
 fn is_selected(key: &Expr, select: &Select) -> bool {
-    if matches!(key, Expr::Value(_)) {
+    if matches!(key, Expr::Value(_)) || is_of_given_names(key, select) {
         return true;
     }
     select.projection.iter().any(|item| match item {
