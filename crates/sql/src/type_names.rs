@@ -81,8 +81,13 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         | S::Nvarchar(_) => C::Varchar,
         S::Blob(_) | S::Bytea | S::Binary(_) | S::Varbinary(_) => C::Blob,
         S::Date | S::Date32 => C::Date,
-        S::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
-        S::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => C::TimeTz,
+        S::Time(Some(_), _) => {
+            return Err(Error::binder(
+                "Type 'TIME' does not take any type parameters",
+            ));
+        }
+        S::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
+        S::Time(None, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => C::TimeTz,
         S::Timestamp(precision, zone) => {
             let zoned = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
             C::Timestamp(timestamp_unit(*precision)?, zoned)
