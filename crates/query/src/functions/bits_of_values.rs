@@ -1,11 +1,15 @@
 //! `bitstring_agg(x, least, greatest)`: a BIT for each whole number of a range, set where it is a value. And `bit_and`, `bit_or` and
 //! `bit_xor` of BITs.
+//!
+//! What must hold: a range says how long a BIT is, and there is one for each group: memory is asked for before it is made.
 
 use super::bit_strings::{bits_in, of_other_size};
 use super::frame_values::FrameValues;
+use super::room::{Memory, Room};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal256Array};
 use datafusion::arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, i256};
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use hushdb_sql::{Error, ErrorKind};
@@ -19,12 +23,14 @@ const MAX_RANGE: usize = 1_000_000_000;
 /// `bitstring_agg`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BitsOfValues {
+    memory: Memory,
     signature: Signature,
 }
 
 impl BitsOfValues {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(memory: &Arc<dyn MemoryPool>) -> Self {
         Self {
+            memory: Memory(Arc::clone(memory)),
             signature: Signature::user_defined(Volatility::Immutable),
         }
     }
@@ -61,7 +67,10 @@ impl AggregateUDFImpl for BitsOfValues {
     }
 
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SeenValues::default()))
+        Ok(Box::new(SeenValues {
+            range: None,
+            bits: JoinedBits::new(Join::Or, &self.memory),
+        }))
     }
 
     fn create_sliding_accumulator(
@@ -73,7 +82,7 @@ impl AggregateUDFImpl for BitsOfValues {
 }
 
 /// Which numbers of a range were seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SeenValues {
     /// The least number, and how many there are.
     range: Option<(i128, usize)>,
@@ -100,6 +109,7 @@ impl SeenValues {
             let what = "The range between min and max value is too large for bitstring aggregation";
             return Err(Error::new(ErrorKind::OutOfRange, what).into());
         };
+        self.bits.ask_for(count / 8)?;
         self.bits.value = bit_string(count, empty());
         self.range = Some((least, count));
         Ok((least, count))
@@ -145,26 +155,36 @@ impl Accumulator for SeenValues {
     }
 }
 
-/// How BITs become one.
-#[derive(Clone, Copy, Debug, Default)]
+/// How the bits of values become one; BOOLEAN is a number of one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Join {
     And,
-    #[default]
     Or,
     Xor,
 }
 
 /// BITs of one size, joined bit by bit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct JoinedBits {
     join: Join,
     /// The bytes of a BIT.
     value: Option<Vec<u8>>,
+    /// For the value, and for as long as it is there: what it is given out as.
+    room: Room,
 }
 
 impl JoinedBits {
-    pub(super) fn new(join: Join) -> Self {
-        Self { join, value: None }
+    pub(super) fn new(join: Join, memory: &Memory) -> Self {
+        Self {
+            join,
+            value: None,
+            room: Room::new(&memory.0),
+        }
+    }
+
+    /// Asks for memory for a value of so many bytes.
+    fn ask_for(&mut self, bytes: usize) -> Result<()> {
+        self.room.take_if_long(bytes)
     }
 
     /// Sets a bit that is there.
@@ -180,6 +200,7 @@ impl JoinedBits {
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(value) = &mut self.value else {
+            self.ask_for(bytes.len())?;
             self.value = Some(bytes.to_vec());
             return Ok(());
         };

@@ -272,14 +272,16 @@ pub fn lambda_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<HigherOrderUDF>
 
 /// Aggregates to register over DataFusion's.
 pub fn aggregate_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF>> {
-    let mut functions = sliding::all();
+    let mut functions = sliding::all(memory);
     functions.extend(statistics::all());
     functions.extend(quantile::all());
     functions.extend(sum::ExactSum::all().map(|sum| Arc::new(AggregateUDF::from(sum))));
     functions.extend([
         Arc::new(AggregateUDF::from(approximate::Approximate::new())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
-        Arc::new(AggregateUDF::from(bits_of_values::BitsOfValues::new())),
+        Arc::new(AggregateUDF::from(bits_of_values::BitsOfValues::new(
+            memory,
+        ))),
         Arc::new(AggregateUDF::from(ordered_texts::TextOf::new(memory))),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),

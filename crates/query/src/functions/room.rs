@@ -174,6 +174,12 @@ pub(super) struct Room {
     reserved: usize,
 }
 
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "room for {} bytes", self.bytes)
+    }
+}
+
 impl Room {
     pub(super) fn new(memory: &Arc<dyn MemoryPool>) -> Self {
         Self {

@@ -3,10 +3,12 @@
 
 use super::bits_of_values::{Join, JoinedBits};
 use super::frame_values::FrameValues;
+use super::room::Memory;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::functions_aggregate::any_value::any_value_udaf;
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
@@ -22,35 +24,14 @@ use hushdb_sql::Error;
 use hushdb_storage::BIT;
 use std::sync::Arc;
 
-/// How the bits of values become one; BOOLEAN is a number of one bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Bits {
-    And,
-    Or,
-    Xor,
-}
-
 /// The library's function, with an accumulator of ours where a frame moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sliding {
     /// None where it counts no bits, and the values of frames are retained.
-    bits: Option<Bits>,
+    bits: Option<Join>,
     planned: Arc<AggregateUDF>,
+    memory: Memory,
     signature: Signature,
-}
-
-impl Bits {
-    /// An accumulator of BITs.
-    fn of_bits(self, is_distinct: bool) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(JoinedBits::new(match self {
-            Self::And => Join::And,
-            Self::Or => Join::Or,
-            Self::Xor if is_distinct => {
-                return Err(Error::unsupported("bit_xor(DISTINCT x) of BITs").into());
-            }
-            Self::Xor => Join::Xor,
-        })))
-    }
 }
 
 impl Sliding {
@@ -62,20 +43,21 @@ impl Sliding {
     }
 }
 
-pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF>> {
     let sliding = |bits, planned| {
         Arc::new(AggregateUDF::from(Sliding {
             bits,
             planned,
+            memory: Memory(Arc::clone(memory)),
             signature: Signature::user_defined(Volatility::Immutable),
         }))
     };
     vec![
-        sliding(Some(Bits::And), bool_and_udaf()),
-        sliding(Some(Bits::Or), bool_or_udaf()),
-        sliding(Some(Bits::And), bit_and_udaf()),
-        sliding(Some(Bits::Or), bit_or_udaf()),
-        sliding(Some(Bits::Xor), bit_xor_udaf()),
+        sliding(Some(Join::And), bool_and_udaf()),
+        sliding(Some(Join::Or), bool_or_udaf()),
+        sliding(Some(Join::And), bit_and_udaf()),
+        sliding(Some(Join::Or), bit_or_udaf()),
+        sliding(Some(Join::Xor), bit_xor_udaf()),
         sliding(None, approx_distinct_udaf()),
         sliding(None, any_value_udaf()),
     ]
@@ -131,14 +113,17 @@ impl AggregateUDFImpl for Sliding {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if let Some(bits) = self.bits.filter(|_| *args.return_field.data_type() == BIT) {
-            return bits.of_bits(args.is_distinct);
+            if bits == Join::Xor && args.is_distinct {
+                return Err(Error::unsupported("bit_xor(DISTINCT x) of BITs").into());
+            }
+            return Ok(Box::new(JoinedBits::new(bits, &self.memory)));
         }
         self.planned.accumulator(args)
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
         // The library's would count a value as often as it comes.
-        !(args.is_distinct && self.bits == Some(Bits::Xor))
+        !(args.is_distinct && self.bits == Some(Join::Xor))
             && *args.return_field.data_type() != BIT
             && self.planned.groups_accumulator_supported(args)
     }
@@ -189,7 +174,7 @@ impl AggregateUDFImpl for Sliding {
 /// How many values of a frame have each bit.
 #[derive(Debug)]
 struct Counted {
-    bits: Bits,
+    bits: Join,
     of: DataType,
     values: u64,
     ones: [u64; 64],
@@ -253,9 +238,9 @@ impl Accumulator for Counted {
             return ScalarValue::try_from(&self.of);
         }
         let one = |ones: u64| match self.bits {
-            Bits::And => ones == self.values,
-            Bits::Or => ones > 0,
-            Bits::Xor => ones % 2 == 1,
+            Join::And => ones == self.values,
+            Join::Or => ones > 0,
+            Join::Xor => ones % 2 == 1,
         };
         let set = self.ones.iter().enumerate().filter(|(_, ones)| one(**ones));
         let value = set.fold(0u64, |value, (bit, _)| value | 1 << bit);
