@@ -36,15 +36,16 @@ impl<'a> BitString<'a> {
         self.bytes.len() * BITS - usize::from(self.filled)
     }
 
+    /// Whether the bit at a place is set, from 0; none is behind the last.
+    pub fn bit(self, place: usize) -> bool {
+        let at = usize::from(self.filled) + place;
+        let byte = self.bytes.get(at / BITS);
+        byte.is_some_and(|byte| byte & mask(at) != 0)
+    }
+
     /// The bits, in order.
     pub fn bits(self) -> impl Iterator<Item = bool> + 'a {
-        let (filled, bytes) = (usize::from(self.filled), self.bytes);
-        let bit = move |at: usize| {
-            bytes
-                .get(at / BITS)
-                .is_some_and(|byte| byte & mask(at) != 0)
-        };
-        (filled..bytes.len() * BITS).map(bit)
+        (0..self.count()).map(move |place| self.bit(place))
     }
 
     /// The bits as bytes, with zeros before them.

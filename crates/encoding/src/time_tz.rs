@@ -28,7 +28,8 @@ pub struct TimeTz {
 impl TimeTz {
     /// A time in microseconds since midnight, up to 24:00, of a clock so many seconds before UTC; `None` where there is none.
     pub fn new(micros: i64, offset: i32) -> Option<Self> {
-        let is_one = (0..=MICROS_PER_DAY).contains(&micros) && offset.abs() <= MAX_OFFSET;
+        let is_one =
+            (0..=MICROS_PER_DAY).contains(&micros) && (-MAX_OFFSET..=MAX_OFFSET).contains(&offset);
         is_one.then_some(Self { micros, offset })
     }
 
@@ -128,7 +129,9 @@ mod tests {
     fn what_is_no_time_is_refused() {
         assert_eq!(TimeTz::new(-1, 0), None);
         assert_eq!(TimeTz::new(MICROS_PER_DAY + 1, 0), None);
-        assert_eq!(TimeTz::new(0, MAX_OFFSET + 1), None);
+        for offset in [MAX_OFFSET + 1, -MAX_OFFSET - 1, i32::MIN, i32::MAX] {
+            assert_eq!(TimeTz::new(0, offset), None);
+        }
         assert!(TimeTz::of_bytes(&[0; 8]).is_some());
         for bytes in [[0xff; 8], [0x7f; 8], [0, 0, 0, 0, 0, 0xff, 0xff, 0xff]] {
             assert_eq!(TimeTz::of_bytes(&bytes), None);

@@ -2,6 +2,7 @@
 
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
+use crate::heed::check;
 use datafusion::arrow::array::{ArrayRef, Int32Array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -11,6 +12,9 @@ use hushdb_sql::{Error, ErrorKind};
 use hushdb_storage::{BitString, bit_string};
 use std::iter::{repeat, repeat_n};
 use std::sync::Arc;
+
+/// Places that are tried before it is asked whether to go on.
+const PLACES: usize = 1 << 16;
 
 /// `a & b`.
 pub const BITS_AND: &str = "$bits_and";
@@ -105,7 +109,7 @@ fn place(row: Row<'_>, bits: BitString<'_>) -> Result<usize> {
 fn bit(row: Row<'_>) -> Result<i32> {
     let bits = bits_of(row, 0)?;
     let place = place(row, bits)?;
-    Ok(i32::from(bits.bits().nth(place) == Some(true)))
+    Ok(i32::from(bits.bit(place)))
 }
 
 fn with_bit(row: Row<'_>, written: &mut Written<'_>) -> Result<bool> {
@@ -122,10 +126,19 @@ fn with_bit(row: Row<'_>, written: &mut Written<'_>) -> Result<bool> {
 
 /// Where the first bits stand in the second, from 1; 0 if nowhere.
 fn position(row: Row<'_>) -> Result<i32> {
-    let wanted: Vec<bool> = bits_of(row, 0)?.bits().collect();
-    let bits: Vec<bool> = bits_of(row, 1)?.bits().collect();
-    let place = bits.windows(wanted.len()).position(|part| part == wanted);
-    Ok(place.map_or(0, |place| place as i32 + 1))
+    let (wanted, bits) = (bits_of(row, 0)?, bits_of(row, 1)?);
+    let Some(last) = bits.count().checked_sub(wanted.count()) else {
+        return Ok(0);
+    };
+    for place in 0..=last {
+        if place % PLACES == 0 {
+            check()?;
+        }
+        if (0..wanted.count()).all(|at| wanted.bit(at) == bits.bit(place + at)) {
+            return Ok(place as i32 + 1);
+        }
+    }
+    Ok(0)
 }
 
 fn joined(

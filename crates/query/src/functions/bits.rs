@@ -138,19 +138,22 @@ fn integer(types: &[DataType]) -> Option<Vec<DataType>> {
 
 /// Does the same with a column of any integers.
 macro_rules! of_integers {
-    ($array:expr, $run:ident) => {
+    ($run:ident, $array:expr $(, $other:expr)?) => {
         match $array.data_type() {
-            DataType::Int8 => $run($array.as_primitive::<Int8Type>()),
-            DataType::Int16 => $run($array.as_primitive::<Int16Type>()),
-            DataType::Int32 => $run($array.as_primitive::<Int32Type>()),
-            DataType::Int64 => $run($array.as_primitive::<Int64Type>()),
-            DataType::UInt8 => $run($array.as_primitive::<UInt8Type>()),
-            DataType::UInt16 => $run($array.as_primitive::<UInt16Type>()),
-            DataType::UInt32 => $run($array.as_primitive::<UInt32Type>()),
-            DataType::UInt64 => $run($array.as_primitive::<UInt64Type>()),
-            of if is_huge(of) => $run($array.as_primitive::<Decimal256Type>()),
+            DataType::Int8 => of_integers!(@ Int8Type, $run, $array $(, $other)?),
+            DataType::Int16 => of_integers!(@ Int16Type, $run, $array $(, $other)?),
+            DataType::Int32 => of_integers!(@ Int32Type, $run, $array $(, $other)?),
+            DataType::Int64 => of_integers!(@ Int64Type, $run, $array $(, $other)?),
+            DataType::UInt8 => of_integers!(@ UInt8Type, $run, $array $(, $other)?),
+            DataType::UInt16 => of_integers!(@ UInt16Type, $run, $array $(, $other)?),
+            DataType::UInt32 => of_integers!(@ UInt32Type, $run, $array $(, $other)?),
+            DataType::UInt64 => of_integers!(@ UInt64Type, $run, $array $(, $other)?),
+            of if is_huge(of) => of_integers!(@ Decimal256Type, $run, $array $(, $other)?),
             other => internal_err!("{other} is no integer"),
         }
+    };
+    (@ $type:ty, $run:ident, $array:expr $(, $other:expr)?) => {
+        $run($array.as_primitive::<$type>() $(, $other.as_primitive::<$type>())?)
     };
 }
 
@@ -182,49 +185,37 @@ fn inverted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
         let inverted = inverted.unary::<_, Decimal256Type>(|v| !v);
         return Ok(Arc::new(inverted.with_data_type(HUGEINT)));
     }
-    of_integers!(values, run)
+    of_integers!(run, values)
 }
 
 /// What is in one of two values alone, of what is in either and in both.
 fn different(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
+    fn run<T: ArrowPrimitiveType>(
+        either: &PrimitiveArray<T>,
+        both: &PrimitiveArray<T>,
+    ) -> Result<ArrayRef>
+    where
+        T::Native: std::ops::BitXor<Output = T::Native>,
+    {
+        let numbers: PrimitiveArray<T> = binary(either, both, |a, b| a ^ b)?;
+        Ok(Arc::new(numbers.with_data_type(either.data_type().clone())))
+    }
     let [either, both] = call.take()?;
-    macro_rules! numbers {
-        ($type:ty) => {{
-            let sides = (either.as_primitive::<$type>(), both.as_primitive::<$type>());
-            let numbers: PrimitiveArray<$type> = binary(sides.0, sides.1, |a, b| a ^ b)?;
-            Ok(Arc::new(numbers))
-        }};
+    if *either.data_type() != BIT {
+        return of_integers!(run, either, both);
     }
-    match either.data_type() {
-        DataType::Int8 => numbers!(Int8Type),
-        DataType::Int16 => numbers!(Int16Type),
-        DataType::Int32 => numbers!(Int32Type),
-        DataType::Int64 => numbers!(Int64Type),
-        DataType::UInt8 => numbers!(UInt8Type),
-        DataType::UInt16 => numbers!(UInt16Type),
-        DataType::UInt32 => numbers!(UInt32Type),
-        DataType::UInt64 => numbers!(UInt64Type),
-        of if is_huge(of) => {
-            let sides = [either, both].map(|side| side.as_primitive::<Decimal256Type>());
-            let numbers: PrimitiveArray<Decimal256Type> = binary(sides[0], sides[1], |a, b| a ^ b)?;
-            Ok(Arc::new(numbers.with_data_type(of.clone())))
-        }
-        of if *of == BIT => {
-            let pairs = either.as_binary::<i64>().iter();
-            let pairs = pairs.zip(both.as_binary::<i64>());
-            let value = |(either, both): (Option<&[u8]>, Option<&[u8]>)| -> Result<_> {
-                let (Some(either), Some(both)) = (either, both) else {
-                    return Ok(None);
-                };
-                let (either, both) = (bits_in(either)?, bits_in(both)?);
-                let bits = either.bits().zip(both.bits()).map(|(a, b)| a ^ b);
-                Ok(bit_string(either.count(), bits))
-            };
-            let values = pairs.map(value).collect::<Result<LargeBinaryArray>>()?;
-            Ok(Arc::new(values))
-        }
-        other => internal_err!("{other} has no bits"),
-    }
+    let pairs = either.as_binary::<i64>().iter();
+    let pairs = pairs.zip(both.as_binary::<i64>());
+    let value = |(either, both): (Option<&[u8]>, Option<&[u8]>)| -> Result<_> {
+        let (Some(either), Some(both)) = (either, both) else {
+            return Ok(None);
+        };
+        let (either, both) = (bits_in(either)?, bits_in(both)?);
+        let bits = either.bits().zip(both.bits()).map(|(a, b)| a ^ b);
+        Ok(bit_string(either.count(), bits))
+    };
+    let values = pairs.map(value).collect::<Result<LargeBinaryArray>>()?;
+    Ok(Arc::new(values))
 }
 
 fn counted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
@@ -246,7 +237,7 @@ fn counted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
         let values = values.map(|bytes| bytes.map(ones).transpose());
         return Ok(Arc::new(values.collect::<Result<Int64Array>>()?));
     }
-    of_integers!(values, run)
+    of_integers!(run, values)
 }
 
 /// How many bits of a number are set.

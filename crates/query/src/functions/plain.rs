@@ -566,15 +566,7 @@ impl Form {
         };
         Ok(match &self.run {
             Run::Text(run) => collect!(self, columns, room, run, StringViewBuilder, as_text),
-            Run::Blob(run) => collect!(
-                self,
-                columns,
-                room,
-                run,
-                BinaryViewBuilder,
-                Ok::<_, DataFusionError>
-            ),
-            Run::Bits(run) => {
+            Run::Blob(run) | Run::Bits(run) => {
                 let values: ArrayRef = collect!(
                     self,
                     columns,
@@ -583,7 +575,7 @@ impl Form {
                     BinaryViewBuilder,
                     Ok::<_, DataFusionError>
                 );
-                cast(&values, &BIT)?
+                cast(&values, &self.result())?
             }
             Run::Int(run) => {
                 let values = columns
