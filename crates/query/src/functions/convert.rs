@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::ColumnType;
+use hushdb_storage::{BIT, ColumnType};
 use std::sync::Arc;
 
 /// `CAST(text AS UUID)`.
@@ -85,13 +85,18 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 
 /// The text of each value. A list has the texts of its items before it has one.
 fn texts(values: &ArrayRef, room: &mut Room) -> Result<ArrayRef> {
-    let is_long = values.data_type().is_nested() && values.get_array_memory_size() > SMALL;
+    let for_each_byte = match values.data_type() {
+        of if *of == BIT => TEXT_OF_BITS,
+        of if of.is_nested() => TEXT_OF_ITEM,
+        _ => 0,
+    };
+    let is_long = for_each_byte > 0 && values.get_array_memory_size() > SMALL;
     let mut out = StringViewBuilder::with_capacity(values.len());
     for row in 0..values.len() {
         if is_long {
             let one = values.slice(row, 1).to_data();
             let bytes = one.get_slice_memory_size().unwrap_or(0);
-            room.take_all(bytes.saturating_mul(TEXT_OF_ITEM))?;
+            room.take_all(bytes.saturating_mul(for_each_byte))?;
         }
         out.append_option(value_text(values, row)?);
     }
@@ -101,6 +106,9 @@ fn texts(values: &ArrayRef, room: &mut Room) -> Result<ArrayRef> {
 /// Bytes of texts that there are for each byte of a list's items: a number of eight has a text, its place among all, and its part of the
 /// whole.
 const TEXT_OF_ITEM: usize = 6;
+
+/// The same of a BIT: eight digits, which are made, and then kept.
+const TEXT_OF_BITS: usize = 16;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Convert {

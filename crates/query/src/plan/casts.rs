@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::type_names::is_called_json;
 use hushdb_sql::{AS_JSON, POSTGRES_TEXT, TRY_AS_JSON};
-use hushdb_storage::TIMETZ;
+use hushdb_storage::{BIT, TIMETZ};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -143,7 +143,9 @@ impl DuckCasts {
             let zero = lit(ScalarValue::new_zero(&from)?);
             return Ok(Transformed::yes(inner.as_ref().clone().not_eq(zero)));
         }
-        if rounds(&from, to) || fails(inner, to) {
+        // A BIT is written by a function that asks for memory.
+        let is_written = from == BIT && text(to);
+        if !is_written && rounds(&from, to) || fails(inner, to) {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
@@ -283,7 +285,7 @@ fn uuid(ty: &DataType) -> bool {
 
 /// Whether values of a type are written otherwise than by Arrow.
 fn writes(from: &DataType) -> bool {
-    from.is_floating() || from.is_temporal() || has_no_whole(from) || *from == TIMETZ
+    from.is_floating() || from.is_temporal() || has_no_whole(from) || [TIMETZ, BIT].contains(from)
 }
 
 /// Whether a value is written that does not cast: that is an error of the rows that it is for, of which there may be none.

@@ -213,16 +213,12 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
 /// How many bits there are, and they, from the highest of the first byte on.
 fn bits_into(bytes: &[u8], body: &mut Vec<u8>) -> Result<(), ArrowError> {
     let wrong = || ArrowError::ComputeError("a BIT is none".into());
-    let bits = BitString::of_bytes(bytes).ok_or_else(wrong)?.bits();
-    let bits: Vec<bool> = bits.collect();
-    let count = i32::try_from(bits.len());
+    let bits = BitString::of_bytes(bytes).ok_or_else(wrong)?;
+    let count = i32::try_from(bits.count());
     let long = |_| ArrowError::ComputeError("a value is too long for the wire".into());
     body.extend(count.map_err(long)?.to_be_bytes());
-    let byte = |bits: &[bool]| {
-        let bits = (0..).zip(bits);
-        bits.map(|(at, bit)| u8::from(*bit) << (7 - at)).sum::<u8>()
-    };
-    body.extend(bits.chunks(8).map(byte));
+    let byte = |first: usize| (0..8).fold(0, |byte, at| byte << 1 | u8::from(bits.bit(first + at)));
+    body.extend((0..bits.count()).step_by(8).map(byte));
     Ok(())
 }
 
