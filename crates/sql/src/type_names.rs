@@ -62,13 +62,8 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::IntUnsigned(_) | S::IntegerUnsigned(_) | S::Int4Unsigned(_) | S::UInt32 => C::UInt32,
         S::UBigInt | S::BigIntUnsigned(_) | S::Int8Unsigned(_) | S::UInt64 => C::UInt64,
         S::Float(ExactNumberInfo::None) | S::Real | S::Float4 | S::Float32 => C::Float,
-        S::Float(ExactNumberInfo::Precision(p)) => {
-            if *p > 24 {
-                C::Double
-            } else {
-                C::Float
-            }
-        }
+        S::Float(ExactNumberInfo::Precision(p)) if *p <= 24 => C::Float,
+        S::Float(ExactNumberInfo::Precision(_)) => C::Double,
         S::Double(_) | S::DoublePrecision | S::Float8 | S::Float64 => C::Double,
         S::Decimal(n) | S::Numeric(n) | S::Dec(n) => decimal(n)?,
         S::Varchar(_)

@@ -51,20 +51,25 @@ pub(super) fn select_keys(query: &mut Query) -> Result<()> {
         };
         hidden.push((name, std::mem::replace(&mut key.expr, key_of_row)));
     }
-    if hidden.is_empty() {
-        return Ok(());
+    match hidden.is_empty() {
+        true => Ok(()),
+        false => select_hidden(query, hidden, is_distinct),
     }
+}
+
+/// Selects these, too, by their names, and has a query around it that leaves them out.
+fn select_hidden(query: &mut Query, hidden: Vec<(Ident, Expr)>, is_distinct: bool) -> Result<()> {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Ok(());
+    };
     let names = hidden
         .iter()
         .map(|(name, _)| ObjectName::from(vec![name.clone()]));
-    let names = names.collect();
+    let all = all_but(names.collect());
     select.distinct = None;
-    for (alias, expr) in hidden {
-        select
-            .projection
-            .push(SelectItem::ExprWithAlias { expr, alias });
-    }
-    let all = all_but(names);
+    let hidden = hidden.into_iter();
+    let hidden = hidden.map(|(alias, expr)| SelectItem::ExprWithAlias { expr, alias });
+    select.projection.extend(hidden);
     let mut inner = query_of(vec![], SelectItem::UnnamedExpr(Expr::value(Value::Null)))?;
     std::mem::swap(&mut inner.body, &mut query.body);
     let unnested = TableFactor::Derived {
