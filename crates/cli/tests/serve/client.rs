@@ -129,7 +129,9 @@ impl Client {
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<(u8, Vec<u8>)>, Refusal> {
-        self.send(&message(b'Q', format!("{sql}\0").as_bytes()));
+        // What a server said before it went is still read.
+        let sent = message(b'Q', format!("{sql}\0").as_bytes());
+        let _ = self.stream.write_all(&sent);
         self.until_ready()
     }
 
