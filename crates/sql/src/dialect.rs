@@ -305,6 +305,13 @@ impl Dialect for HushDialect {
         explain_in_brackets(parser)
     }
 
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Between | Precedence::Like => operators::MATCHES,
+            other => DuckDbDialect.prec_value(other),
+        }
+    }
+
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         if let Err(error) = self.step() {
             return Some(Err(error));

@@ -1,5 +1,5 @@
 //! Operators of DuckDB that the parser lacks, as calls of the functions that they are: `@x`, `x!`, `GLOB`, `^@`, `&&`, `@>`, `<@`,
-//! `x IN list`; names before a colon, and list comprehensions.
+//! `<->`, `<=>`, `x IN list`; names before a colon, and list comprehensions.
 
 use super::calls::{call, quoted_call};
 use crate::cut_divide::CONTAINS;
@@ -7,7 +7,6 @@ use sqlparser::ast::{
     BinaryOperator, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
     OneOrManyWithParens, UnaryOperator,
 };
-use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -26,8 +25,10 @@ pub const UNPACKED: &str = "$columns";
 pub const GLOB_MATCH: &str = "~~~";
 /// Of `json -> path`, which is looser than OR.
 const JSON_ARROW: u8 = 4;
-/// Of `!`, which is as close as a cast.
-const POSTFIX: u8 = 49;
+/// Of `!`, as in PostgreSQL's grammar: what is added before it is of its operand, what is compared is not.
+const POSTFIX: u8 = 24;
+/// Of BETWEEN, IN, LIKE and its kind, which bind tighter than comparisons (20) in PostgreSQL's grammar.
+pub(super) const MATCHES: u8 = 22;
 
 /// What begins with one of them.
 pub(super) fn prefix(parser: &mut Parser, precedence: u8) -> Parsed {
@@ -78,9 +79,25 @@ pub(super) fn precedence(parser: &Parser, other: u8) -> Option<u8> {
         Token::HashArrow => Some(JSON_ARROW),
         Token::LongArrow | Token::CustomBinaryOperator(_) => Some(other),
         Token::Overlap | Token::AtArrow | Token::ArrowAt | Token::CaretAt => Some(other),
-        Token::Word(word) if is_glob(word) => Some(DuckDbDialect.prec_value(Precedence::Like)),
+        Token::Spaceship => Some(other),
+        Token::Lt if is_distance(parser) => Some(other),
+        Token::Tilde
+        | Token::DoubleTilde
+        | Token::TildeAsterisk
+        | Token::DoubleTildeAsterisk
+        | Token::ExclamationMarkTilde
+        | Token::ExclamationMarkTildeAsterisk
+        | Token::ExclamationMarkDoubleTilde
+        | Token::ExclamationMarkDoubleTildeAsterisk => Some(other),
+        Token::Word(word) if is_glob(word) => Some(MATCHES),
         _ => None,
     }
+}
+
+/// Whether `<->` comes next. Its arrow is one of JSON to the parser.
+fn is_distance(parser: &Parser) -> bool {
+    let arrow = &parser.peek_nth_token_ref(1).token;
+    matches!(arrow, Token::HashArrow | Token::Arrow)
 }
 
 fn is_glob(word: &sqlparser::tokenizer::Word) -> bool {
@@ -98,6 +115,11 @@ pub(super) fn infix(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed 
         Token::AtArrow => ("list_has_all", false),
         Token::ArrowAt => ("list_has_all", true),
         Token::CaretAt => ("starts_with", false),
+        Token::Spaceship => ("list_cosine_distance", false),
+        Token::Lt if is_distance(parser) => {
+            parser.next_token();
+            ("list_distance", false)
+        }
         Token::CustomBinaryOperator(name) => {
             let name = name.clone();
             return postgres_operator(parser, left, &name, precedence);
