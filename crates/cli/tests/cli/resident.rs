@@ -47,7 +47,7 @@ const STATEMENTS: [&str; 23] = [
 ];
 
 /// What multiplies its arguments past the limit, and says that it does not fit before it has.
-const REFUSED: [&str; 11] = [
+const REFUSED: [&str; 13] = [
     "SELECT len(flatten(list_transform(range(30000), x -> range(30000))))",
     "SELECT len(list_transform(range(30000), x -> l)) FROM (SELECT range(30000) AS l) t",
     "SELECT length(string_agg(repeat('x', 100000))) FROM range(10000)",
@@ -59,6 +59,8 @@ const REFUSED: [&str; 11] = [
     "SELECT max(length(overlay(repeat('x', 3000000) PLACING i::VARCHAR FROM 4))) FROM range(8000) t(i)",
     "SELECT sum(octet_length(b)) FROM (SELECT bitstring_agg(i, 0, 999999999) AS b FROM range(60) t(i) GROUP BY i)",
     "SELECT max(length(bitstring('1', 200000000 + i)::VARCHAR)) FROM range(4) t(i)",
+    "SELECT max(length([bitstring('1', 100000000 + i), bitstring('1', 100000000 + i)]::VARCHAR)) FROM range(1) t(i)",
+    "SELECT max(length(encode(repeat(chr(1), 50000000 + i::INTEGER))::VARCHAR)) FROM range(1) t(i)",
 ];
 
 /// Over TPC-H at scale factor 1, of which lineitem is 0.9 GB, each with a limit in MB.

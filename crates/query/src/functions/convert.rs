@@ -1,6 +1,6 @@
 //! Conversions that Arrow does not have or does otherwise: UUID and BLOB from text and back, intervals from text. The planner puts them where a CAST stands.
 
-use super::room::{Memory, Room, SMALL};
+use super::room::{Memory, Room, SMALL, bytes_of};
 use super::session_zone::in_session_zone;
 use crate::functions::interval_cast::interval_from_text;
 use crate::functions::value_text;
@@ -85,22 +85,33 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 
 /// The text of each value. A list has the texts of its items before it has one.
 fn texts(values: &ArrayRef, room: &mut Room) -> Result<ArrayRef> {
-    let for_each_byte = match values.data_type() {
-        of if *of == BIT => TEXT_OF_BITS,
-        of if of.is_nested() => TEXT_OF_ITEM,
-        _ => 0,
-    };
+    let for_each_byte = for_each_byte(values.data_type());
     let is_long = for_each_byte > 0 && values.get_array_memory_size() > SMALL;
     let mut out = StringViewBuilder::with_capacity(values.len());
     for row in 0..values.len() {
         if is_long {
-            let one = values.slice(row, 1).to_data();
-            let bytes = one.get_slice_memory_size().unwrap_or(0);
+            let bytes = bytes_of(values.slice(row, 1).as_ref());
             room.take_all(bytes.saturating_mul(for_each_byte))?;
         }
         out.append_option(value_text(values, row)?);
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// Bytes that are there while a value's text is made, for each of its own.
+fn for_each_byte(of: &DataType) -> usize {
+    let most = |parts: &mut dyn Iterator<Item = &FieldRef>| {
+        let parts = parts.map(|part| for_each_byte(part.data_type()));
+        parts.fold(TEXT_OF_ITEM, usize::max)
+    };
+    match of {
+        of if *of == BIT => TEXT_OF_BITS,
+        DataType::Binary | DataType::BinaryView => TEXT_OF_BLOB,
+        DataType::List(item) | DataType::Map(item, _) => most(&mut [item].into_iter()),
+        DataType::Struct(fields) => most(&mut fields.iter()),
+        of if of.is_nested() => TEXT_OF_ITEM,
+        _ => 0,
+    }
 }
 
 /// Bytes of texts that there are for each byte of a list's items: a number of eight has a text, its place among all, and its part of the
@@ -109,6 +120,9 @@ const TEXT_OF_ITEM: usize = 6;
 
 /// The same of a BIT: eight digits, which are made, and then kept.
 const TEXT_OF_BITS: usize = 16;
+
+/// The same of a BLOB: four letters of a byte that is none itself.
+const TEXT_OF_BLOB: usize = 8;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Convert {
@@ -162,7 +176,7 @@ impl Convert {
             round_unsigned(&cast(input, &self.from)?)
         } else if input.data_type() == &self.to.arrow() {
             Arc::clone(input)
-        } else if self.name == TEXT_FROM_VALUE {
+        } else if self.name == TEXT_FROM_VALUE || self.name == TEXT_FROM_BLOB {
             let mut room = Room::new(&self.memory.0);
             texts(input, &mut room)?
         } else {
@@ -174,8 +188,7 @@ impl Convert {
                 TEXT_FROM_UUID => text_from_uuid(&input),
                 BLOB_FROM_TEXT => blob_from_text(&input, false)?,
                 INTERVAL_FROM_TEXT => interval_from_text(&input, false)?,
-                TRY_INTERVAL_FROM_TEXT => interval_from_text(&input, true)?,
-                _ => text_from_blob(&input),
+                _ => interval_from_text(&input, true)?,
             }
         })
     }
