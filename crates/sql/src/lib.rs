@@ -80,6 +80,7 @@ mod template;
 mod token_list;
 mod truth_marks;
 pub mod type_names;
+mod type_parameters;
 mod unused_queries;
 mod user_macros;
 mod user_types;

@@ -7,6 +7,7 @@ use super::calls::quoted_call;
 use super::declared_types::plain_type as plain_type_of_declared;
 use super::postgres_types::{NUMERIC_SCALE, STORED_NUMERIC};
 use super::reading::parse_data_type;
+use super::type_parameters::{no_parameters, refuse_parameters};
 use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
@@ -49,6 +50,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
     if let Some(plain) = plain_type_of_declared(sql) {
         return column_type(&plain);
     }
+    refuse_parameters(sql)?;
     Ok(match sql {
         S::Boolean | S::Bool => C::Boolean,
         S::TinyInt(_) => C::Int8,
@@ -76,13 +78,8 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         | S::Nvarchar(_) => C::Varchar,
         S::Blob(_) | S::Bytea | S::Binary(_) | S::Varbinary(_) => C::Blob,
         S::Date | S::Date32 => C::Date,
-        S::Time(Some(_), _) => {
-            return Err(Error::binder(
-                "Type 'TIME' does not take any type parameters",
-            ));
-        }
-        S::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
-        S::Time(None, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => C::TimeTz,
+        S::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
+        S::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => C::TimeTz,
         S::Timestamp(precision, zone) => {
             let zoned = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
             C::Timestamp(timestamp_unit(*precision)?, zoned)
@@ -276,7 +273,7 @@ fn refused(name: &str) -> Error {
 fn custom(name: &str, modifiers: &[String]) -> Result<ColumnType> {
     use ColumnType as C;
     if !modifiers.is_empty() {
-        return Err(refused(name));
+        return with_parameters(name, modifiers);
     }
     Ok(match name.trim_matches('"').to_ascii_lowercase().as_str() {
         "uinteger" => C::UInt32,
@@ -306,6 +303,23 @@ fn custom(name: &str, modifiers: &[String]) -> Result<ColumnType> {
             )));
         }
     })
+}
+
+/// A type with something in brackets: how long a text is says nothing, as in DuckDB.
+fn with_parameters(name: &str, given: &[String]) -> Result<ColumnType> {
+    let is_length = matches!(given, [length] if length.parse::<u32>().is_ok());
+    let named = match name.trim_matches('"').to_ascii_lowercase().as_str() {
+        "text" => ColumnType::Varchar,
+        "json" => ColumnType::Json,
+        "uuid" => ColumnType::Uuid,
+        "date" => ColumnType::Date,
+        _ => custom(name, &[])?,
+    };
+    let takes_length = [ColumnType::Varchar, ColumnType::Bit].contains(&named);
+    match takes_length && is_length {
+        true => Ok(named),
+        false => Err(no_parameters(&column_type_name(&named))),
+    }
 }
 
 fn timestamp_unit(precision: Option<u64>) -> Result<TimeUnit> {
