@@ -132,6 +132,14 @@ impl Unpacked {
             Encoding::Latin1 | Encoding::Utf16 => Self(Box::new(Decoded::new(self.0, encoding))),
         }
     }
+
+    /// The text as it comes out of another reader.
+    pub(crate) fn through(
+        self,
+        reader: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
+    ) -> Self {
+        Self(reader(self.0))
+    }
 }
 
 impl Read for Unpacked {

@@ -5,6 +5,7 @@
 
 mod chunks;
 mod kinds;
+mod long_delimiter;
 mod normal_names;
 mod options;
 mod records;

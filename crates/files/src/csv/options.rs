@@ -2,9 +2,10 @@
 
 use super::super::encodings::Encoding;
 use super::super::option_values::{flag, pairs, text, texts};
-use super::super::packed_files::Packing;
+use super::super::packed_files::{Packing, Unpacked};
 use super::super::rejects::RejectTables;
 use super::kinds::{NumberForm, could_be_found, is_form};
+use super::long_delimiter::{DELIMITER, MOST_BYTES, Marks, OneByte};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
 use hushdb_sql::{Error, Result};
@@ -15,6 +16,8 @@ use hushdb_storage::ColumnType;
 pub(super) struct Options {
     pub(super) header: Option<bool>,
     pub(super) delimiter: Option<u8>,
+    /// One of several bytes, for which `delimiter` stands.
+    pub(super) long_delimiter: Option<String>,
     /// `Some(None)`: there are none.
     pub(super) quote: Option<Option<u8>>,
     pub(super) escape: Option<Option<u8>>,
@@ -78,6 +81,7 @@ impl Options {
             options.take(name, value)?;
         }
         options.ignore_errors |= options.rejects.is_some();
+        options.fix_long_delimiter()?;
         if given.iter().any(|(name, _)| name == "auto_detect") {
             options.leave_nothing_open()?;
         }
@@ -104,7 +108,7 @@ impl Options {
             "auto_detect" => self.detects = flag(name, value)?,
             "sample_size" => self.sampled = Some(sampled(text(name, value)?)?),
             "header" => self.header = Some(flag(name, value)?),
-            "delimiter" | "delim" | "sep" => self.delimiter = Some(required(name, value)?),
+            "delimiter" | "delim" | "sep" => self.take_delimiter(name, value)?,
             "quote" => self.quote = Some(byte(name, value)?),
             "escape" => self.escape = Some(byte(name, value)?),
             "comment" => self.comment = Some(byte(name, value)?),
@@ -164,6 +168,66 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    fn take_delimiter(&mut self, name: &str, value: &OptionValue) -> Result<()> {
+        let text = text(name, value)?.replace("\\t", "\t");
+        if text.len() < 2 {
+            self.long_delimiter = None;
+            self.delimiter = Some(required(name, value)?);
+            return Ok(());
+        }
+        if text.len() > MOST_BYTES {
+            return Err(Error::invalid(format!(
+                "The delimiter option cannot exceed a size of {MOST_BYTES} bytes."
+            )));
+        }
+        if text.contains(['\n', '\r']) {
+            return Err(Error::binder(format!(
+                "the option {name} takes characters that end no line"
+            )));
+        }
+        self.long_delimiter = Some(text);
+        Ok(())
+    }
+
+    /// What is not to be found out beside a delimiter of several bytes, which is looked for before all else.
+    fn fix_long_delimiter(&mut self) -> Result<()> {
+        let Some(delimiter) = self.long_delimiter.as_ref().map(String::as_bytes) else {
+            return Ok(());
+        };
+        let quote = *self.quote.get_or_insert(Some(b'"'));
+        let escape = *self.escape.get_or_insert(quote);
+        let comment = *self.comment.get_or_insert(None);
+        let marks = [("QUOTE", quote), ("ESCAPE", escape), ("COMMENT", comment)];
+        let is_in = |mark: Option<u8>| mark.is_some_and(|mark| delimiter.contains(&mark));
+        if let Some((name, _)) = marks.into_iter().find(|(_, mark)| is_in(*mark)) {
+            return Err(Error::binder(format!(
+                "{name} must not appear in the DELIMITER specification and vice versa"
+            )));
+        }
+        if self.rejects.is_some() {
+            return Err(Error::unsupported(
+                "store_rejects of files with delimiters of several characters is not there yet",
+            ));
+        }
+        self.delimiter = Some(DELIMITER);
+        Ok(())
+    }
+
+    /// A text whose delimiter is one byte.
+    pub(super) fn with_one_byte(&self, text: Unpacked) -> Unpacked {
+        let Some(delimiter) = &self.long_delimiter else {
+            return text;
+        };
+        let marks = Marks {
+            delimiter: delimiter.clone().into_bytes(),
+            quote: self.quote.flatten(),
+            escape: self.escape.flatten(),
+            comment: self.comment.flatten(),
+            skip: self.skip,
+        };
+        text.through(|text| Box::new(OneByte::new(text, marks)))
     }
 
     /// What is said where nothing is to be found out.

@@ -79,7 +79,7 @@ impl TableProvider for CsvScan {
 pub(super) fn open(path: &str, options: &Options) -> Result<Unpacked> {
     let opened = options.packing.open(path);
     let opened = opened.map_err(|error| wrong(path, Fault::Io(error)))?;
-    Ok(opened.decoded(options.encoding))
+    Ok(options.with_one_byte(opened.decoded(options.encoding)))
 }
 
 pub(super) fn wrong(path: &str, fault: Fault) -> Error {

@@ -108,7 +108,10 @@ impl Marks {
             _ => "\\n",
         };
         Self {
-            delimiter: text(Some(dialect.delimiter)),
+            delimiter: match &seen.options.long_delimiter {
+                Some(long) => long.clone(),
+                None => text(Some(dialect.delimiter)),
+            },
             quote: text(quote),
             escape: text(escape),
             comment: text(comment),
