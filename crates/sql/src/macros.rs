@@ -349,27 +349,15 @@ const DATE_PARTS: [(&str, &str); 13] = [
         "month",
         "(CAST(date_part('year', $1) AS BIGINT) * 12 + CAST(date_part('month', $1) AS BIGINT))",
     ),
-    (
-        "day",
-        "(CAST(date_trunc('day', $1) AS BIGINT) // 86400000000)",
-    ),
-    (
-        "hour",
-        "(CAST(date_trunc('hour', $1) AS BIGINT) // 3600000000)",
-    ),
-    (
-        "minute",
-        "(CAST(date_trunc('minute', $1) AS BIGINT) // 60000000)",
-    ),
-    (
-        "second",
-        "(CAST(date_trunc('second', $1) AS BIGINT) // 1000000)",
-    ),
+    ("day", "(epoch_us(date_trunc('day', $1)) // 86400000000)"),
+    ("hour", "(epoch_us(date_trunc('hour', $1)) // 3600000000)"),
+    ("minute", "(epoch_us(date_trunc('minute', $1)) // 60000000)"),
+    ("second", "(epoch_us(date_trunc('second', $1)) // 1000000)"),
     (
         "millisecond",
-        "(CAST(date_trunc('millisecond', $1) AS BIGINT) // 1000)",
+        "(epoch_us(date_trunc('millisecond', $1)) // 1000)",
     ),
-    ("microsecond", "CAST($1 AS BIGINT)"),
+    ("microsecond", "epoch_us($1)"),
     ("decade", "(CAST(date_part('year', $1) AS BIGINT) // 10)"),
     ("century", "(CAST(date_part('year', $1) AS BIGINT) // 100)"),
     (

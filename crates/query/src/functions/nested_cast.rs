@@ -13,6 +13,7 @@ use super::rounding_cast::{cast_rounding, rounds};
 use super::session_zone::in_session_zone;
 use super::time_tz::check_cast_of_times;
 use super::unions::{cast_to_union, check_cast_to_union};
+use super::unknown_cast::{cast_unknown, is_unknown_cast};
 use super::value_text;
 use crate::common_types::entry_types;
 use datafusion::arrow::array::{
@@ -459,6 +460,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
     let view = |array: &ArrayRef| cast(array, &DataType::Utf8View);
     Ok(match (from, to) {
         (from, to) if from == to => Arc::clone(array),
+        (from, to) if is_unknown_cast(from, to) => cast_unknown(array, to, lenient)?,
         (from, to) if rounds(from, to) => cast_rounding(array, to, lenient)?,
         (from, to) if from.is_string() && uuid(to) => uuid_from_text(&view(array)?, lenient)?,
         (from, to) if uuid(from) && to.is_string() => cast(&text_from_uuid(array), to)?,

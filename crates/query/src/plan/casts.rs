@@ -6,8 +6,8 @@ use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_AND_TEXT,
     TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT,
-    UUID_OR_NULL, check_cast_of_times, check_nested_cast, has_no_whole, json_cast, nested_cast,
-    rounding_cast, rounds,
+    UUID_OR_NULL, check_cast_of_times, check_nested_cast, has_no_whole, is_unknown_cast, json_cast,
+    nested_cast, rounding_cast, rounds, unknown_cast,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -133,6 +133,10 @@ impl DuckCasts {
                 true => Ok(Transformed::yes(lit(ScalarValue::try_from(to)?))),
                 false => Err(refused),
             };
+        }
+        if is_unknown_cast(&from, to) {
+            let cast = ScalarFunction::new_udf(unknown_cast(to, lenient), vec![*inner.clone()]);
+            return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
         if &from != to && (to.is_nested() || from.is_nested() && !to.is_string()) {
             check_nested_cast(&from, to)?;

@@ -7,7 +7,7 @@
 
 use super::rewrite_expressions::rewrite_expressions;
 use crate::common_types::number_kind::is_huge;
-use crate::functions::{is_of_moments, rounding_cast};
+use crate::functions::{is_of_moments, is_unknown_cast, rounding_cast, unknown_cast};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
@@ -39,6 +39,11 @@ fn held(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         _ => return Ok(Transformed::no(expr)),
     };
     let from = inner.get_type(schema)?;
+    // A comparison, CASE or call gave it to values that have nothing in common.
+    if is_unknown_cast(&from, to) {
+        let cast = ScalarFunction::new_udf(unknown_cast(to, lenient), vec![inner.as_ref().clone()]);
+        return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+    }
     // Of numbers that are written there is nothing to be lost unseen.
     let is_known = matches!(inner.as_ref(), Expr::Literal(..)) && !is_of_moments(&from, to);
     if is_known || !loses(&from, to) {

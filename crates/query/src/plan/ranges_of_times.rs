@@ -1,7 +1,7 @@
 //! RANGE frames of times of day, which the library has not: they are those of their microseconds. And distances of days that are numbers,
 //! which it takes for months.
 
-use super::operators::cast;
+use super::temporal::counted;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::WindowFunctionParams;
@@ -24,7 +24,7 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
         return Ok(false);
     }
     if is_time(&of) {
-        first.expr = cast(std::mem::take(&mut first.expr), DataType::Int64);
+        first.expr = counted(std::mem::take(&mut first.expr), &DataType::Int64);
     }
     for bound in [&mut frame.start_bound, &mut frame.end_bound] {
         let (far, which) = match bound {

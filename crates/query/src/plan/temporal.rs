@@ -6,7 +6,7 @@ use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
 use crate::functions::{
     INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, TIME_MINUS,
-    TIME_OF_DAY, TIME_PLUS, moved, time_difference, unit_nanos, zone_of,
+    TIME_OF_DAY, TIME_PLUS, moved, rounding_cast, time_difference, unit_nanos, zone_of,
 };
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -35,7 +35,7 @@ pub(super) fn arithmetic(
     right: &DataType,
 ) -> Option<Expr> {
     use DataType as T;
-    let days = |e: &Expr| cast(e.clone(), T::Int32);
+    let days = |e: &Expr| counted(e.clone(), &T::Int32);
     let is_moment = |ty: &DataType| matches!(ty, T::Timestamp(..) | T::Date32);
     let is_days = |ty: &DataType| ty.is_integer() || ty.is_null();
     // With an interval they become a TIMESTAMP.
@@ -100,7 +100,7 @@ fn shift(op: Op) -> Move {
 
 /// The point in time of a day's hour.
 fn day_and_time(day: &Expr, time: &Expr) -> Expr {
-    let micros = |of: &Expr, ty: DataType| cast(cast(of.clone(), ty), DataType::Int64);
+    let micros = |of: &Expr, ty: DataType| counted(cast(of.clone(), ty), &DataType::Int64);
     let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
     let start = micros(day, moment.clone());
     let sum = call(
@@ -108,7 +108,12 @@ fn day_and_time(day: &Expr, time: &Expr) -> Expr {
         start,
         micros(time, DataType::Time64(TimeUnit::Microsecond)),
     );
-    cast(sum, moment)
+    counted(sum, &moment)
+}
+
+/// What days, times and points in time are counted as, or the other way, which is no CAST of SQL.
+pub(super) fn counted(of: Expr, to: &DataType) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(rounding_cast(to, false), vec![of]))
 }
 
 fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {
