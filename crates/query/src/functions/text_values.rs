@@ -222,12 +222,13 @@ impl<'a> Number<'a> {
 }
 
 fn exponent(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = sign(text);
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+    let (negative, text) = sign(text);
+    let (digits, rest) = digits(text);
+    if digits.is_empty() || !rest.is_empty() {
         return None;
     }
     let mut value = 0_i64;
-    for byte in digits {
+    for byte in digits.iter().filter(|byte| **byte != b'_') {
         value = (value * 10 + i64::from(byte - b'0')).min(1 << 40);
     }
     Some(if negative { -value } else { value })
@@ -241,10 +242,11 @@ fn integer(text: &str, signed: bool) -> Option<i128> {
         _ => 10,
     };
     if radix != 10 {
-        let digits = &bare[2..];
-        let is_digit = |c: char| c.is_digit(radix);
-        return match digits.chars().all(is_digit) {
-            true => i128::from_str_radix(digits, radix).ok(),
+        // An underscore stands between two digits.
+        let parts = bare[2..].split('_');
+        let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_digit(radix));
+        return match parts.clone().all(is_part) {
+            true => i128::from_str_radix(&parts.collect::<String>(), radix).ok(),
             false => None,
         };
     }

@@ -212,7 +212,9 @@ fn text_of(ask: Ask, value: Value<'_>, room: &mut Room) -> Result<Option<String>
         Ask::Text | Ask::Scalar => match value.kind() {
             Kind::Null => return Ok(None),
             Kind::List | Kind::Object if ask == Ask::Scalar => return Ok(None),
-            Kind::Text => text = value.string().unwrap_or_default().into_owned(),
+            Kind::Text if ask == Ask::Text => {
+                text = value.string().unwrap_or_default().into_owned()
+            }
             _ => value.write(&mut text),
         },
         Ask::Pretty => {
