@@ -1,5 +1,6 @@
 //! CALL, PRAGMA and SET.
 
+use super::show::all_tables;
 use super::statement::Statement;
 use super::tokens::{expect, object_name, parser_error, parts, syntax_error, word, words};
 use crate::error::Result;
@@ -62,7 +63,10 @@ pub(super) fn pragma(parser: &mut Parser) -> Result<Statement> {
                 value: Box::new(parser.parse_expr().map_err(parser_error)?),
             })
         }
-        _ => Ok(Statement::Pragma(word(parser)?.to_lowercase())),
+        _ => match word(parser)?.to_lowercase() {
+            name if name == "show_tables_expanded" => all_tables(),
+            name => Ok(Statement::Pragma(name)),
+        },
     }
 }
 

@@ -12,9 +12,9 @@ use sqlparser::tokenizer::Token;
 /// `SHOW ALL TABLES`. A view that does not stand any more has no columns.
 const ALL_TABLES: &str = "SELECT database_name AS database, schema_name AS schema, table_name AS name, \
     list(column_name ORDER BY column_index) FILTER (WHERE column_name IS NOT NULL) AS column_names, \
-    list(data_type ORDER BY column_index) FILTER (WHERE column_name IS NOT NULL) AS column_types, false AS temporary \
-    FROM (SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal \
-    UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal) t \
+    list(data_type ORDER BY column_index) FILTER (WHERE column_name IS NOT NULL) AS column_types, temporary \
+    FROM (SELECT database_name, schema_name, table_name, temporary FROM duckdb_tables() WHERE NOT internal \
+    UNION ALL SELECT database_name, schema_name, view_name, temporary FROM duckdb_views() WHERE NOT internal) t \
     LEFT JOIN duckdb_columns() c USING (database_name, schema_name, table_name) GROUP BY ALL ORDER BY ALL";
 
 /// `SHOW SCHEMAS`, without that of what is temporary.
@@ -41,7 +41,7 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
         }
         ["ALL", "TABLES"] => {
             (0..2).for_each(|_| drop(parser.next_token()));
-            query(ALL_TABLES)
+            all_tables()
         }
         ["DATABASES", ..] => {
             parser.next_token();
@@ -54,6 +54,11 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
         // `SHOW t` describes a table, `SHOW setting` gives a setting; execution decides.
         _ => Ok(Statement::Show(parts(&object_name(parser)?).join("."))),
     }
+}
+
+/// All tables and views with their columns, as `SHOW ALL TABLES` and `PRAGMA show_tables_expanded` give them.
+pub(super) fn all_tables() -> Result<Statement> {
+    query(ALL_TABLES)
 }
 
 pub(super) fn describe(parser: &mut Parser) -> Result<Statement> {

@@ -56,9 +56,7 @@ pub(in crate::exec) fn extension(statement: &Statement<'_>, name: &str) -> Resul
             "httpfs is not needed for encryption, which is built in; there is no reading over HTTP or from S3"
         }
         "icu" => "icu is not there: time zones need none, and text is sorted by its bytes",
-        "json" => {
-            "json is built in as a format: COPY, FROM 'file.json'; there are no JSON functions and no JSON type"
-        }
+        "json" => "json is built in",
         _ => {
             return Err(Error::unsupported(format!(
                 "there is no extension \"{name}\"; HushDB has tpch and parquet built in"
