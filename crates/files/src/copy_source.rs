@@ -23,7 +23,7 @@ pub fn copy_source(
     match format {
         Format::Parquet => {
             options(path, given)?;
-            parquet_source(planner, path).map(Some)
+            parquet_source(planner, path, false).map(Some)
         }
         Format::Json => {
             let packing = options(path, given)?.packing;

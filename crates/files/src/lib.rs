@@ -15,6 +15,7 @@ mod encodings;
 pub mod file_paths;
 pub mod file_tables;
 mod json;
+mod numbered_rows;
 mod option_values;
 mod packed_files;
 mod parquet_form;

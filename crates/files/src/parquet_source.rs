@@ -4,6 +4,7 @@
 
 use super::copy_options::open_error;
 use super::copy_rows::without_huge;
+use super::numbered_rows::{NAME, NumberedRows};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -17,7 +18,7 @@ use hushdb_query::functions::{Zone, shown_field};
 use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::{Error, ErrorKind, Result, with_blobs, without_values};
-use hushdb_storage::{ColumnType, input_path, open_input};
+use hushdb_storage::{ColumnType, input_path, open_input, same_name};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::LogicalType;
 use parquet::errors::ParquetError;
@@ -25,15 +26,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-fn listing(
-    path: &str,
-    format: Arc<dyn FileFormat>,
-    schema: SchemaRef,
-) -> Result<Arc<dyn TableSource>> {
+fn listing(path: &str, format: Arc<dyn FileFormat>, schema: SchemaRef) -> Result<ListingTable> {
     let config = ListingTableConfig::new(url(path)?)
         .with_listing_options(ListingOptions::new(format).with_file_extension(""))
         .with_schema(schema);
-    Ok(provider_as_source(Arc::new(ListingTable::try_new(config)?)))
+    Ok(ListingTable::try_new(config)?)
 }
 
 fn url(path: &str) -> Result<ListingTableUrl> {
@@ -69,8 +66,12 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
     })
 }
 
-/// A Parquet file as a table.
-pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
+/// A Parquet file as a table, whose rows have their numbers if that `is_numbered`.
+pub(crate) fn parquet_source(
+    planner: &Planner<'_>,
+    path: &str,
+    is_numbered: bool,
+) -> Result<Arc<dyn TableSource>> {
     let format = ParquetFormat::default().with_force_view_types(true);
     let schema = infer(planner, path, &format)?;
     let differs = |field: &FieldRef| {
@@ -80,7 +81,17 @@ pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dy
         true => Arc::new(without_fixed_bytes(&schema, &uuids(path)?)),
         false => schema,
     };
-    listing(path, Arc::new(format), schema)
+    let has_number = |field: &FieldRef| same_name(field.name(), NAME);
+    if is_numbered && schema.fields().iter().any(has_number) {
+        return Err(Error::binder(format!(
+            "Failed to read Parquet file \"{path}\": Using {NAME} option on file with column named {NAME} is not supported"
+        )));
+    }
+    let file = listing(path, Arc::new(format), schema)?;
+    Ok(match is_numbered {
+        true => provider_as_source(Arc::new(NumberedRows::new(file))),
+        false => provider_as_source(Arc::new(file)),
+    })
 }
 
 /// The columns of a Parquet file that its schema calls UUIDs, which the reader does not tell.

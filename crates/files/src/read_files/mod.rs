@@ -86,11 +86,15 @@ pub fn source(
             (tables, fields)
         }
         Format::Parquet => {
+            let mut is_numbered = false;
             for (name, value) in &given {
-                parquet_option(name, value)?;
+                match name.as_str() {
+                    "file_row_number" => is_numbered = flag(name, value)?,
+                    _ => parquet_option(name, value)?,
+                }
             }
             let tables = paths.iter().map(|path| {
-                let source = parquet_source(planner, path)?;
+                let source = parquet_source(planner, path, is_numbered)?;
                 Ok(FileTable::new(path, source))
             });
             let tables = tables.collect::<Result<Vec<_>>>()?;
@@ -131,7 +135,7 @@ pub fn source(
 /// An option of Parquet files: those that change nothing of what is read, and those that are refused.
 fn parquet_option(name: &str, value: &OptionValue) -> Result<()> {
     let is_wanted = match name {
-        "binary_as_string" | "file_row_number" | "can_have_nan" => flag(name, value)?,
+        "binary_as_string" | "can_have_nan" => flag(name, value)?,
         // What the file says is what counts.
         "compression" | "parquet_version" | "explicit_cardinality" => false,
         "encryption_config" | "schema" => true,
