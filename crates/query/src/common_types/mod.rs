@@ -48,6 +48,11 @@ pub(crate) fn common_of<'a>(
         (false, _) => None,
         (true, true) => nested::common(&types),
         (true, false) => {
+            if what == For::Value
+                && let Some(read_as) = beside_written_texts(&items)
+            {
+                return Some(read_as);
+            }
             let integer = match what {
                 For::Value => numbers::common_integer(&items),
                 For::Comparison => types
@@ -66,4 +71,23 @@ pub(crate) fn common_of<'a>(
                 })
         }
     }
+}
+
+/// The type of what stands beside texts that are written: these are read as it.
+fn beside_written_texts(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
+    let is_written = |(expr, ty): &(Option<&Expr>, DataType)| match expr {
+        Some(Expr::Literal(value, _)) => ty.is_string() && !value.is_null(),
+        _ => false,
+    };
+    let others = items.iter().filter(|item| !is_written(item));
+    let others: Vec<_> = others.filter(|(_, ty)| !ty.is_null()).cloned().collect();
+    if !items.iter().any(is_written) {
+        return None;
+    }
+    let (_, first) = others.first()?;
+    let to = match others.iter().all(|(_, ty)| ty == first) {
+        true => first.clone(),
+        false => common_of(others.into_iter(), For::Value)?,
+    };
+    (!to.is_string()).then_some(to)
 }
