@@ -99,6 +99,16 @@ pub(crate) fn common_int(a: (u8, bool), b: (u8, bool)) -> Option<(u8, bool)> {
     (unsigned < 128).then(|| (signed.max(unsigned * 2), true))
 }
 
+/// Width and sign of the integers that operands become: BIGINT, at least, where neither type holds the other, as in DuckDB.
+pub(crate) fn operand_int(a: (u8, bool), b: (u8, bool)) -> Option<(u8, bool)> {
+    let to = common_int(a, b)?;
+    Some(if to == a || to == b {
+        to
+    } else {
+        (to.0.max(64), true)
+    })
+}
+
 /// Whether a type is HUGEINT or UHUGEINT.
 pub(crate) fn is_huge(ty: &DataType) -> bool {
     *ty == HUGEINT || *ty == UHUGEINT

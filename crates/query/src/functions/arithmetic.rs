@@ -7,8 +7,8 @@
 
 use super::quotient::{QUOTIENT, quotient};
 use crate::common_types::number_kind::{
-    MAX_DIGITS_64, MAX_DIGITS_128, Number, common_int, decimal_type, float_type, int_digits,
-    int_type,
+    MAX_DIGITS_64, MAX_DIGITS_128, Number, decimal_type, float_type, int_digits, int_type,
+    operand_int,
 };
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray,
@@ -189,7 +189,7 @@ pub(super) fn operand_types(
         return Ok(Some([to.clone(), to]));
     }
     if let (Number::Int { bits, signed }, Number::Int { bits: b, signed: s }) = (l, r)
-        && let Some((bits, signed)) = common_int((bits, signed), (b, s))
+        && let Some((bits, signed)) = operand_int((bits, signed), (b, s))
     {
         return Ok(Some([int_type(bits, signed), int_type(bits, signed)]));
     }
