@@ -21,9 +21,9 @@ use datafusion::arrow::json::ReaderBuilder;
 use datafusion::arrow::util::display::ArrayFormatter;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::TableSource;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::functions::{
@@ -32,8 +32,9 @@ use hushdb_query::functions::{
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::type_names::{arrow_field, called_json, is_called_json};
-use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_sql::{Error, ErrorKind, Result, folded};
 use hushdb_storage::{Column, ColumnType, Values, check_interrupt};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -94,7 +95,37 @@ pub(crate) fn sources(
         }
     });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    tables(paths, packing, &schema, &Form::Values(places))
+    let tables = tables(paths, packing, &schema, &Form::Values(places))?;
+    tables.into_iter().map(told_apart).collect()
+}
+
+/// A table whose columns have names of their own: of those that differ in case alone the second is `a_1`.
+fn told_apart(table: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
+    let schema = table.schema();
+    let mut taken = HashSet::new();
+    let own = |name: &String| {
+        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
+        let mut free = name.clone();
+        while !taken.insert(folded(&free)) {
+            free = numbered.next().unwrap_or_default();
+        }
+        free
+    };
+    let names: Vec<String> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name())
+        .map(own)
+        .collect();
+    if schema.fields().iter().map(|field| field.name()).eq(&names) {
+        return Ok(table);
+    }
+    let plan = LogicalPlanBuilder::scan("file", table, None)?.build()?;
+    let columns = plan.schema().columns().into_iter().zip(names);
+    let columns = columns.map(|(column, name)| Expr::Column(column).alias(name));
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+    Ok(provider_as_source(Arc::new(ViewTable::new(plan, None))))
 }
 
 /// The shape of a file's records and of those before it.

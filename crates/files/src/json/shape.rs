@@ -5,6 +5,7 @@
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use hushdb_query::functions::JsonPlaces;
+use hushdb_storage::HUGEINT;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
@@ -17,6 +18,8 @@ pub(super) enum Shape {
     Unknown,
     Boolean,
     Integer,
+    /// Integers of which one is beyond 63 bits, and within 64.
+    Wide,
     Double,
     Date,
     Timestamp,
@@ -91,7 +94,8 @@ impl Shape {
                 S::Struct(fields)
             }
             (a, b) if a == b => a,
-            (S::Integer, S::Double) | (S::Double, S::Integer) => S::Double,
+            (S::Integer, S::Wide) | (S::Wide, S::Integer) => S::Wide,
+            (S::Integer | S::Wide, S::Double) | (S::Double, S::Integer | S::Wide) => S::Double,
             (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
             (S::Date | S::Timestamp | S::Text, S::Date | S::Timestamp | S::Text) => S::Text,
             _ => S::Json,
@@ -130,6 +134,7 @@ impl Shape {
             Self::Unknown | Self::Text | Self::Json => DataType::Utf8View,
             Self::Boolean => DataType::Boolean,
             Self::Integer => DataType::Int64,
+            Self::Wide => HUGEINT,
             Self::Double => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -152,6 +157,7 @@ impl Shape {
             }
             Self::Boolean
             | Self::Integer
+            | Self::Wide
             | Self::Double
             | Self::Date
             | Self::Timestamp
@@ -205,7 +211,7 @@ impl<'de> Visitor<'de> for Values {
     fn visit_u64<E>(self, value: u64) -> Result<Shape, E> {
         Ok(match i64::try_from(value) {
             Ok(_) => Shape::Integer,
-            Err(_) => Shape::Double,
+            Err(_) => Shape::Wide,
         })
     }
 
