@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::type_names::{enum_type, is_called_json};
+use hushdb_sql::type_names::{enum_type, is_called_json, is_row};
 use hushdb_sql::{AS_JSON, Error, TRY_AS_JSON};
 use hushdb_storage::UnionType;
 use std::sync::Arc;
@@ -207,11 +207,11 @@ fn write_in(
         }
         of if let Some(members) = UnionType::members_of(of) => {
             let found = member_at(members, values.as_struct(), row);
-            members_of(style, found.into_iter(), row, out)?;
+            members_of(style, false, found.into_iter(), row, out)?;
         }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             let columns = values.as_struct().columns();
-            members_of(style, fields.iter().zip(columns), row, out)?;
+            members_of(style, is_row(fields), fields.iter().zip(columns), row, out)?;
         }
         DataType::Map(..) => map(style, values, row, out)?,
         of if style == Style::Postgres && is_other_in_postgres(of) => {
@@ -252,8 +252,10 @@ fn digits(of: &DataType) -> u8 {
     }
 }
 
+/// An object of members; those of a `row(...)` have no names, but for PostgreSQL.
 fn members_of<'a>(
     style: Style,
+    is_row: bool,
     members: impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)>,
     row: usize,
     out: &mut String,
@@ -263,7 +265,11 @@ fn members_of<'a>(
         if at > 0 {
             out.push(',');
         }
-        write_string(field.name(), out);
+        match (is_row, style) {
+            (false, _) => write_string(field.name(), out),
+            (true, Style::Duck) => write_string("", out),
+            (true, Style::Postgres) => write_string(&format!("f{}", at + 1), out),
+        }
         out.push(':');
         write_in(style, Some(field), column.as_ref(), row, out)?;
     }
