@@ -22,6 +22,7 @@ mod null_tests;
 mod phrases;
 mod pivots;
 mod ranks;
+mod recursive_views;
 mod samples;
 mod sequences;
 mod shapes;
@@ -104,6 +105,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     }
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
+    recursive_views::as_views(&mut tokens);
     with_merge::with_inside(&mut tokens);
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
