@@ -46,15 +46,15 @@ fn operation(operation: &AlterTableOperation) -> Result<()> {
             has_column_keyword: _,
             column_names: _,
             if_exists: _,
-            drop_behavior,
-        }
-        | A::DropConstraint {
+            drop_behavior: _,
+        } => Ok(()),
+        A::DropConstraint {
             if_exists: _,
             name: _,
             drop_behavior,
         } => {
             let cascades = matches!(drop_behavior, Some(DropBehavior::Cascade));
-            refuse(&[(&cascades, "CASCADE of DROP COLUMN or CONSTRAINT")])
+            refuse(&[(&cascades, "CASCADE of DROP CONSTRAINT")])
         }
         A::RenameColumn {
             old_column_name: _,

@@ -138,6 +138,31 @@ pub(in crate::exec) fn computed_from<'a>(
     Ok(None)
 }
 
+/// A column, and those that are computed from it, or from one of these; each stands behind one that it is computed from.
+pub(in crate::exec) fn all_computed_from(
+    columns: &[Column],
+    column: &Column,
+) -> Result<Vec<Column>> {
+    let mut sources = vec![];
+    for other in columns {
+        if let Some(text) = &other.generated {
+            sources.push((other, names_in(&sql::parse_expr(text)?)));
+        }
+    }
+    let mut found = vec![column.clone()];
+    let mut at = 0;
+    while let Some(from) = found.get(at).map(|from| from.name.clone()) {
+        let (more, rest) = sources
+            .into_iter()
+            .partition(|(_, names)| names.iter().any(|name| same_name(name, &from)));
+        sources = rest;
+        let more: Vec<(&Column, _)> = more;
+        found.extend(more.into_iter().map(|(other, _)| other.clone()));
+        at += 1;
+    }
+    Ok(found)
+}
+
 /// The text of an expression in which a column has another name.
 pub(in crate::exec) fn renamed(text: &str, from: &str, to: &str) -> Result<String> {
     struct Names<'a>(&'a str, &'a str);

@@ -15,7 +15,7 @@ use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
-    self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
+    self, AlterColumnOperation, AlterTableOperation, DropBehavior, RenameTableNameKind,
 };
 use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::walk::visit_expressions;
@@ -82,8 +82,12 @@ impl Alteration<'_, '_> {
             A::DropColumn {
                 column_names,
                 if_exists,
+                drop_behavior,
                 ..
-            } => self.drop_columns(&column_names, if_exists),
+            } => {
+                let cascades = matches!(drop_behavior, Some(DropBehavior::Cascade));
+                self.drop_columns(&column_names, if_exists, cascades)
+            }
             A::RenameColumn {
                 old_column_name,
                 new_column_name,
@@ -234,29 +238,44 @@ impl Alteration<'_, '_> {
         changed.map_err(|error| failed.unwrap_or_else(|| error.into()))
     }
 
-    fn drop_columns(&mut self, names: &[ast::Ident], if_exists: bool) -> Result<()> {
+    fn drop_columns(
+        &mut self,
+        names: &[ast::Ident],
+        if_exists: bool,
+        cascades: bool,
+    ) -> Result<()> {
         for ident in names {
             let column = match self.find(ident) {
                 Err(_) if if_exists => continue,
                 other => other?,
             };
-            if self.columns.len() == 1 {
+            let left = table_columns(self.write, self.name)?;
+            let dropped = generated::all_computed_from(&left, &column)?;
+            if dropped.len() == left.len() {
                 return Err(Error::catalog(
                     "Cannot drop column: table only has one column remaining!",
                 ));
             }
-            let left = table_columns(self.write, self.name)?;
-            if generated::computed_from(&left, &column.name)?.is_some() {
+            if dropped.len() > 1 && !cascades {
                 return Err(Error::catalog(
                     "Cannot drop column: column is a dependency of 1 or more generated column(s)",
                 ));
             }
-            refuse_if_checked(self.write, self.name, &column.name, "drop")?;
-            foreign_keys::refuse_change(self.write, self.name, column.id, "drop", &column.name)?;
-            indexes::refuse_drop_of_column(self.write, self.name, &column.name)?;
-            let (schema, table) = (&self.name.schema, &self.name.name);
-            self.write.drop_column(schema, table, &column.name)?;
+            // What is computed of others goes before them.
+            dropped
+                .iter()
+                .rev()
+                .try_for_each(|column| self.drop_column(column))?;
         }
+        Ok(())
+    }
+
+    fn drop_column(&mut self, column: &Column) -> Result<()> {
+        refuse_if_checked(self.write, self.name, &column.name, "drop")?;
+        foreign_keys::refuse_change(self.write, self.name, column.id, "drop", &column.name)?;
+        indexes::refuse_drop_of_column(self.write, self.name, &column.name)?;
+        let (schema, table) = (&self.name.schema, &self.name.name);
+        self.write.drop_column(schema, table, &column.name)?;
         Ok(())
     }
 
