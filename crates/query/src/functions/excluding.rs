@@ -4,7 +4,7 @@
 //! What must hold: an evaluator is asked for the rows of its partition one by one, from the first on. The rows of a partition are in memory,
 //! so it is refused where it outgrows that.
 
-use super::frame_ends::{Ends, Frame};
+use super::frame_ends::{Ends, Frame, FrameUnits};
 use super::frame_tree::FrameTree;
 use super::room::Memory;
 use super::whole::{Gives, Whole, registered};
@@ -136,7 +136,7 @@ impl Excluding {
 
     /// The arguments, the filter, and the ends of frames.
     fn parts<'a, T>(&self, all: &'a [T]) -> [&'a [T]; 3] {
-        let ends = if self.frame.is_some() { 2 } else { 0 };
+        let ends = self.frame.map_or(0, Frame::columns);
         let (all, ends) = all.split_at(all.len().saturating_sub(ends));
         let count = all.len().saturating_sub(usize::from(self.is_filtered));
         let (arguments, filter) = all.split_at(count);
@@ -278,7 +278,7 @@ impl Evaluator {
         };
         let frame = self.function.frame;
         let needs_peers = matches!(self.function.excluded, Excluded::Group | Excluded::Ties)
-            || frame.is_some_and(|frame| frame.of_groups);
+            || frame.is_some_and(|frame| frame.units != FrameUnits::Rows);
         let peers = match keys {
             [] => std::iter::once(0..rows).collect(),
             _ if !needs_peers => vec![],

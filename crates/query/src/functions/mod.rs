@@ -142,7 +142,7 @@ pub use extremes::extreme_of_keys;
 pub use fill::fill;
 pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
-pub use frame_ends::{Frame, FrameEnd};
+pub use frame_ends::{Frame, FrameEnd, FrameUnits};
 pub use instant::{constant_function, instant_function};
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::{

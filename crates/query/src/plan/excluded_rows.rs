@@ -5,13 +5,13 @@
 
 use super::operators::cast;
 use super::rewrite_expressions::rewrite_expressions;
-use crate::functions::{Excluded, Frame, FrameEnd, excluding, neighbour};
+use crate::functions::{Excluded, Frame, FrameEnd, FrameUnits, excluding, neighbour};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::expr::{Sort, WindowFunction};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::{EXCLUDE, FRAME};
@@ -48,7 +48,10 @@ impl ExcludedRows {
             None => Excluded::Nothing,
         };
         let (frame, ends) = match frame {
-            Some(mark) => computed_frame(mark).map(|(frame, ends)| (Some(frame), ends))?,
+            Some(mark) => {
+                let (frame, ends) = computed_frame(mark, &params.order_by)?;
+                (Some(frame), ends)
+            }
             None => (None, vec![]),
         };
         let function = excluding(
@@ -112,23 +115,33 @@ fn is_computed(far: &Expr) -> bool {
     }
 }
 
-/// The frame that a mark says, and how far its ends are.
-fn computed_frame(mark: Expr) -> Result<(Frame, Vec<Expr>)> {
-    let args = match mark {
+/// The frame that a mark says, and how far its ends are, or at which values, and the value of the row.
+fn computed_frame(mark: Expr, order: &[Sort]) -> Result<(Frame, Vec<Expr>)> {
+    let mut args = match mark {
         Expr::ScalarFunction(call) => call.args,
         _ => vec![],
     };
-    let Ok([units, begins, from, ends, to]) = <[Expr; 5]>::try_from(args) else {
+    let ends = args.split_off(args.len().min(3));
+    let [units, begins, to] = args.as_slice() else {
         return plan_err!("a frame has two ends");
     };
+    let units = match (text(units), order) {
+        (Some("rows"), _) => FrameUnits::Rows,
+        (Some("groups"), _) => FrameUnits::Groups,
+        (Some("range"), [by]) => FrameUnits::Values {
+            falls: !by.asc,
+            nulls_first: by.nulls_first,
+        },
+        _ => return plan_err!("a frame is of rows, groups or values of one ORDER BY"),
+    };
     let end = |end: &Expr| text(end).and_then(FrameEnd::named);
-    match (text(&units), end(&begins), end(&ends)) {
-        (Some(units), Some(begins), Some(ends)) => {
+    match (end(begins), end(to)) {
+        (Some(begins), Some(to)) => {
             let frame = Frame {
-                of_groups: units == "groups",
-                ends: [begins, ends],
+                units,
+                ends: [begins, to],
             };
-            Ok((frame, vec![from, to]))
+            Ok((frame, ends))
         }
         _ => plan_err!("a frame begins and ends somewhere"),
     }

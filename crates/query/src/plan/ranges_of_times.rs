@@ -1,5 +1,5 @@
-//! RANGE frames of times of day, which the library has not: they are those of their microseconds. And distances of days that are numbers,
-//! which it takes for months.
+//! RANGE frames of times of day, which the library has not: they are those of their microseconds. Distances of days that are numbers,
+//! which it takes for months, and those of whole numbers that have a fraction.
 
 use super::temporal::counted;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
@@ -20,6 +20,9 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
     };
     // What has no type yet is not a frame of these.
     let of = first.expr.get_type(schema).unwrap_or(DataType::Null);
+    if frame.units == WindowFrameUnits::Range && of.is_integer() {
+        return Ok(whole(&mut frame.start_bound) | whole(&mut frame.end_bound));
+    }
     if frame.units != WindowFrameUnits::Range || !of.is_temporal() {
         return Ok(false);
     }
@@ -35,6 +38,25 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
         *far = distance(&of, far, which)?;
     }
     Ok(true)
+}
+
+/// Between whole numbers a distance of 1.5 is one of 1.
+fn whole(bound: &mut WindowFrameBound) -> bool {
+    let (WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far)) = bound else {
+        return false;
+    };
+    let ScalarValue::Utf8(Some(text)) = far else {
+        return false;
+    };
+    let is_digits = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    match text.split_once('.') {
+        Some((whole, part)) if is_digits(whole) && is_digits(part) => {
+            let whole = if whole.is_empty() { "0" } else { whole };
+            *text = whole.to_owned();
+            true
+        }
+        _ => false,
+    }
 }
 
 fn is_time(of: &DataType) -> bool {
