@@ -211,7 +211,7 @@ impl Walker<'_> {
         }
         let mut using = std::mem::take(&mut select.projection);
         using.retain(|item| self::mark(item).is_none());
-        if using.is_empty() {
+        if using.is_empty() && !on.is_empty() {
             using = parsed_items("count(*)")?;
         }
         let using = self.named_aggregates(select, using, on.is_empty())?;
@@ -257,7 +257,7 @@ impl Walker<'_> {
         all_named: bool,
     ) -> Result<Vec<(Expr, String)>> {
         let alone = using.len() == 1 && !all_named;
-        let shown = match alone {
+        let shown = match alone || using.is_empty() {
             true => vec![],
             false => self.columns(select, using.clone())?,
         };
@@ -284,7 +284,7 @@ impl Walker<'_> {
         named.collect()
     }
 
-    /// What the rows are grouped by: what GROUP BY says, or all columns that are not named in the PIVOT.
+    /// What the rows are grouped by: what GROUP BY says, or all columns that are not named in the PIVOT; nothing without ON.
     fn groups(&self, select: &Select, on: &[Expr], using: &[(Expr, String)]) -> Result<Vec<Expr>> {
         match &select.group_by {
             GroupByExpr::Expressions(groups, _) if !groups.is_empty() => {
@@ -298,6 +298,7 @@ impl Walker<'_> {
             GroupByExpr::All(_) => {
                 return Err(Error::parser("GROUP BY of a PIVOT takes names of columns"));
             }
+            GroupByExpr::Expressions(..) if on.is_empty() => return Ok(vec![]),
             GroupByExpr::Expressions(..) => {}
         }
         let mut named = HashSet::new();

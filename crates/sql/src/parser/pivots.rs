@@ -314,6 +314,11 @@ impl<'a> Reader<'a> {
                         .chain([Token::Comma]),
                 );
             }
+            Keyword::GROUP if !unpivot => {
+                level.part = Part::Other;
+                let call = [named(PIVOT), Token::LParen, Token::RParen];
+                self.put(n, std::iter::once(word("SELECT")).chain(call));
+            }
             _ => {}
         }
     }
@@ -427,6 +432,10 @@ mod tests {
             (
                 "PIVOT t USING sum(x) GROUP BY a",
                 "FROM t SELECT \"$pivot\"(), sum(x) GROUP BY a",
+            ),
+            (
+                "PIVOT t GROUP BY a",
+                "FROM t SELECT \"$pivot\"() GROUP BY a",
             ),
             (
                 "SELECT * FROM t AS u PIVOT (sum(x) FOR a IN (1) b IN (2) GROUP BY c) AS p",
