@@ -1,4 +1,4 @@
-//! LIMIT and OFFSET by a query, and LIMIT in percent: the number is found before the query is planned.
+//! LIMIT and OFFSET by a query, of a text or a fraction, and LIMIT in percent: the number is found before the query is planned.
 
 use super::pivots::{Walker, call, expressions, parsed_query};
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Offset, Query, Value};
@@ -16,7 +16,20 @@ pub(super) fn has_one(query: &Query) -> bool {
 }
 
 fn is_found(expr: &Expr) -> bool {
-    percent(expr).is_some() || has_query(expr)
+    percent(expr).is_some() || has_query(expr) || is_cast(expr)
+}
+
+/// Whether it is a number of another type, which becomes a whole one.
+fn is_cast(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(expr) => is_cast(expr),
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.bytes().any(|byte| !byte.is_ascii_digit()),
+            Value::SingleQuotedString(_) => true,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn has_query(expr: &Expr) -> bool {
