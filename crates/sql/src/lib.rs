@@ -157,5 +157,7 @@ pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
 pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
-pub use wildcards::{IN_PLACE_OF, excluded_names};
+pub use wildcards::{
+    IN_PLACE_OF, excluded_names, has_columns_of_tables, without_columns_of_tables,
+};
 pub use window_order::{FILL, IN_ORDER};

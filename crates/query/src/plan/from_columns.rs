@@ -4,6 +4,7 @@
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
 
+mod renamed;
 mod rows;
 mod sorted;
 mod struct_stars;
@@ -18,11 +19,12 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, RenameSelectItem,
-    Select, SelectItem, Value, Visitor, VisitorMut, WildcardAdditionalOptions,
+    self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem,
+    Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
-use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, table_of_row, unique};
+use hushdb_sql::{Error, PLACE, Result, folded, table_of_row, unique};
+use renamed::is_written_out;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use unnested::Unnested;
@@ -66,8 +68,7 @@ impl Visitor for Marks {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let renames =
-            |item: &SelectItem| options(item).is_some_and(|options| options.opt_rename.is_some());
+        let renames = |item: &SelectItem| options(item).is_some_and(is_written_out);
         let stars = select.projection.iter().filter_map(options);
         match stars.count() > 1
             || select.projection.iter().any(renames)
@@ -158,7 +159,7 @@ impl Walker<'_> {
             }
             match &item {
                 SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)
-                    if with.opt_rename.is_some() =>
+                    if is_written_out(with) =>
                 {
                     items.extend(self.renamed(select, &item)?);
                 }
@@ -330,58 +331,6 @@ impl Walker<'_> {
                 "the lambda of COLUMNS must say true or false",
             )),
         }
-    }
-
-    /// `* RENAME (a AS b)`, column by column.
-    fn renamed(&mut self, select: &Select, item: &SelectItem) -> Result<Vec<SelectItem>> {
-        let mut star = item.clone();
-        let (SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)) = &mut star
-        else {
-            return Ok(vec![star]);
-        };
-        let renames = match with.opt_rename.take() {
-            Some(RenameSelectItem::Single(one)) => vec![one],
-            Some(RenameSelectItem::Multiple(all)) => all,
-            None => vec![],
-        };
-        let excluded = excluded_names(with);
-        let replaced = with.opt_replace.take();
-        let columns = self.columns(select, star)?;
-        let named = |name: &str| {
-            renames
-                .iter()
-                .find(|r| folded(&r.ident.value) == folded(name))
-        };
-        for rename in &renames {
-            let name = folded(&rename.ident.value);
-            if excluded.contains(&name) {
-                return Err(Error::parser(format!(
-                    "Column \"{}\" cannot occur in both EXCLUDE and RENAME list",
-                    rename.ident.value
-                )));
-            }
-        }
-        let of = |name: &str| {
-            let items = replaced.iter().flat_map(|replaced| &replaced.items);
-            items
-                .filter(|item| folded(&item.column_name.value) == folded(name))
-                .map(|item| item.expr.clone())
-                .next()
-        };
-        let items = columns.iter().map(|column| {
-            let given = of(&column.name);
-            match (named(&column.name), given) {
-                (None, None) => SelectItem::UnnamedExpr(column.expr()),
-                (rename, given) => SelectItem::ExprWithAlias {
-                    expr: given.unwrap_or_else(|| column.expr()),
-                    alias: rename.map_or_else(
-                        || Ident::with_quote('"', &column.name),
-                        |rename| rename.alias.clone(),
-                    ),
-                },
-            }
-        });
-        Ok(items.collect())
     }
 
     /// `SELECT *, *` with a name of its own for each column: the planner takes none twice.

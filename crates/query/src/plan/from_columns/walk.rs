@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, Query, Select, SelectItem, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result, folded};
+use hushdb_sql::{Error, Result, folded, without_columns_of_tables};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -148,7 +148,13 @@ impl<'a> Walker<'a> {
     }
 
     /// The columns of a FROM as `*` shows them.
-    pub(super) fn columns(&mut self, select: &Select, star: SelectItem) -> Result<Vec<Column>> {
+    pub(super) fn columns(&mut self, select: &Select, mut star: SelectItem) -> Result<Vec<Column>> {
+        let without = match &mut star {
+            SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with) => {
+                without_columns_of_tables(with, &select.from)?
+            }
+            _ => vec![],
+        };
         let of_one_table = matches!(star, SelectItem::QualifiedWildcard(..));
         let mut query = hushdb_sql::query_of(select.from.clone(), star)?;
         let plan = match (self.plan(&query), self.work) {
@@ -160,6 +166,7 @@ impl<'a> Walker<'a> {
         };
         let mut columns = Column::all(plan.schema());
         columns.retain(|column| column.name != ROW_ID && column.name != FILE_NAME);
+        leave_out(&mut columns, &without)?;
         for column in &mut columns {
             column.alone &= !of_one_table;
         }
@@ -220,6 +227,27 @@ impl<'a> Walker<'a> {
             false => self.columns(select, star()),
         }
     }
+}
+
+/// Leaves out columns of which the table is named, too.
+///
+/// # Errors
+/// `Binder` for one that is not there.
+fn leave_out(columns: &mut Vec<Column>, without: &[(String, String)]) -> Result<()> {
+    for (table, name) in without {
+        let count = columns.len();
+        let is_it = |column: &Column| {
+            folded(&column.name) == folded(name)
+                && column.table().is_some_and(|of| folded(of) == folded(table))
+        };
+        columns.retain(|column| !is_it(column));
+        if columns.len() == count {
+            return Err(Error::binder(format!(
+                "Column \"{table}.{name}\" in EXCLUDE list not found in FROM clause"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn star() -> SelectItem {
