@@ -5,7 +5,9 @@
 
 use super::interval_syntax;
 use super::operators;
-use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
+use sqlparser::ast::{
+    AnalyzeFormat, AnalyzeFormatKind, BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator,
+};
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -160,10 +162,14 @@ fn explain_in_brackets(parser: &mut Parser) -> Option<Result<Statement, ParserEr
         return Some(explain_with_options(parser));
     }
     parser.next_token();
-    Some(explanation(parser, false))
+    Some(explanation(parser, false, None))
 }
 
-fn explanation(parser: &mut Parser, analyze: bool) -> Result<Statement, ParserError> {
+fn explanation(
+    parser: &mut Parser,
+    analyze: bool,
+    format: Option<AnalyzeFormat>,
+) -> Result<Statement, ParserError> {
     Ok(Statement::Explain {
         describe_alias: DescribeAlias::Explain,
         analyze,
@@ -171,7 +177,7 @@ fn explanation(parser: &mut Parser, analyze: bool) -> Result<Statement, ParserEr
         query_plan: false,
         estimate: false,
         statement: Box::new(Statement::Query(parser.parse_query()?)),
-        format: None,
+        format: format.map(AnalyzeFormatKind::Assignment),
         options: None,
     })
 }
@@ -180,9 +186,10 @@ fn explanation(parser: &mut Parser, analyze: bool) -> Result<Statement, ParserEr
 fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let mut analyze = false;
+    let mut format = None;
     let refused = |what: &str| {
         Err(ParserError::ParserError(format!(
-            "EXPLAIN takes (ANALYZE, FORMAT TEXT): {what} is not there"
+            "EXPLAIN takes (ANALYZE), and (FORMAT text, json or graphviz) of queries: {what} is not there"
         )))
     };
     loop {
@@ -195,6 +202,8 @@ fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
             ("ANALYZE", None | Some("TRUE" | "ON" | "1")) => analyze = true,
             ("ANALYZE", Some("FALSE" | "OFF" | "0")) => analyze = false,
             ("FORMAT", Some("TEXT" | "DEFAULT" | "'TEXT'" | "'DEFAULT'")) => {}
+            ("FORMAT", Some("JSON" | "'JSON'")) => format = Some(AnalyzeFormat::JSON),
+            ("FORMAT", Some("GRAPHVIZ" | "'GRAPHVIZ'")) => format = Some(AnalyzeFormat::GRAPHVIZ),
             // Nothing of these is shown.
             (
                 "COSTS" | "TIMING" | "BUFFERS" | "SUMMARY" | "VERBOSE" | "SETTINGS" | "WAL",
@@ -208,7 +217,7 @@ fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
         }
     }
     parser.expect_token(&Token::RParen)?;
-    explanation(parser, analyze)
+    explanation(parser, analyze, format)
 }
 
 /// How many powers are taken of one another to the left.

@@ -10,6 +10,7 @@ mod databases;
 mod definitions;
 mod describe;
 mod explained;
+mod explained_formats;
 mod hints;
 mod query;
 mod rejects;
@@ -410,7 +411,7 @@ fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<Quer
             analyze,
             ..
         } if !matches!(*change, S::Query(_)) => explained::explain(statement, *change, analyze),
-        S::Explain { .. } => query::explain(statement, parsed),
+        S::Explain { .. } => explained_formats::explain(statement, parsed),
         S::ExplainTable { table_name, .. } => {
             let text = format!("SELECT * FROM {table_name}");
             match sql::parse_one(&text)? {

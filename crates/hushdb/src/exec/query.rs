@@ -149,7 +149,7 @@ pub(super) fn read(statement: &Statement<'_>, rows: &KeptRows) -> Result<Vec<Rec
 const SHOWN: usize = 4000;
 
 /// A plan with its long lines cut.
-fn shortened(plan: &str) -> String {
+pub(super) fn shortened(plan: &str) -> String {
     let lines = plan.split_inclusive('\n').map(|line| {
         let end = line.char_indices().nth(SHOWN).map(|(end, _)| end);
         end.map_or(line.to_owned(), |end| {

@@ -2,8 +2,8 @@
 
 use super::{Result, alter, change, create, refuse};
 use sqlparser::ast::{
-    CreateIndex, DescribeAlias, Lock, LockTableTarget, SchemaName, Statement, Truncate,
-    TruncateTableTarget,
+    AnalyzeFormatKind, CreateIndex, DescribeAlias, Lock, LockTableTarget, SchemaName, Statement,
+    Truncate, TruncateTableTarget,
 };
 
 pub(super) fn statement(statement: &Statement) -> Result<()> {
@@ -72,18 +72,28 @@ fn explanation(statement: &Statement) -> Result<()> {
     match statement {
         S::Explain {
             describe_alias: DescribeAlias::Explain | DescribeAlias::Describe | DescribeAlias::Desc,
-            analyze: _,
+            analyze,
             verbose: _,
             query_plan,
             estimate,
-            statement: _,
-            format: _,
+            statement,
+            format,
             options,
-        } => refuse(&[
-            (query_plan, "EXPLAIN QUERY PLAN"),
-            (estimate, "EXPLAIN ESTIMATE"),
-            (options, "EXPLAIN with options in brackets"),
-        ]),
+        } => {
+            let is_bare = matches!(format, Some(AnalyzeFormatKind::Keyword(_)));
+            let is_of_change = format.is_some()
+                && (*analyze || !matches!(statement.as_ref(), Statement::Query(_)));
+            refuse(&[
+                (&is_bare, "EXPLAIN FORMAT without brackets"),
+                (
+                    &is_of_change,
+                    "FORMAT of EXPLAIN ANALYZE, and of what is no query",
+                ),
+                (query_plan, "EXPLAIN QUERY PLAN"),
+                (estimate, "EXPLAIN ESTIMATE"),
+                (options, "EXPLAIN with options in brackets"),
+            ])
+        }
         S::ExplainTable {
             describe_alias: _,
             hive_format,
