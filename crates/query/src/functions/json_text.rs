@@ -8,7 +8,7 @@ use super::value_text;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use hushdb_sql::type_names::{enum_type, is_row};
+use hushdb_sql::type_names::enum_type;
 use hushdb_storage::UnionType;
 
 /// Text as a JSON string, in quotes (RFC 8259, section 7).
@@ -68,11 +68,9 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
         }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             let columns = array.as_struct().columns();
-            let is_row = is_row(fields);
             object(fields.iter().zip(columns).map(|(field, column)| {
-                let name = if is_row { "" } else { field.name() };
                 let value = json_value(column.as_ref(), row)?;
-                Ok((name.to_owned(), value))
+                Ok((field.name().clone(), value))
             }))
         }
         DataType::Map(_, _) => {
