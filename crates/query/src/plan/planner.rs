@@ -113,8 +113,8 @@ impl From<PlanError> for Error {
     }
 }
 
-/// Views by database, schema and name.
-type PlannedViews = Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>;
+/// Views by database, schema and name; `None` while one is planned, whose own name then means a query of its WITH, or nothing.
+type PlannedViews = Arc<Mutex<HashMap<[String; 3], Option<Arc<dyn TableSource>>>>>;
 
 /// Plans against one snapshot, for one statement.
 pub struct Planner<'a> {
@@ -450,23 +450,26 @@ impl<'a> Planner<'a> {
     /// Names in a view are looked for where the view is, whatever database is the current one.
     fn view(&self, name: &TableName, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
         let key = [&name.database, &name.schema, &view.name].map(String::clone);
+        let endless = || Error::binder(format!("infinite recursion in view {}", view.name));
         if let Some(planned) = self.views.lock().get(&key) {
-            return Ok(Arc::clone(planned));
+            return planned.clone().ok_or_else(endless);
         }
         if self.view_depth >= MAX_VIEW_DEPTH {
-            return Err(Error::binder(format!(
-                "infinite recursion in view {}",
-                view.name
-            )));
+            return Err(endless());
         }
         let there = self.snapshot.at(&name.database, &name.schema);
         let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
         planner.view_depth = self.view_depth + 1;
         planner.views = Arc::clone(&self.views);
         planner.spellings = Arc::clone(&self.spellings);
-        let planned = planner.plan_view(view)?;
-        self.views.lock().insert(key, Arc::clone(&planned));
-        Ok(planned)
+        self.views.lock().insert(key.clone(), None);
+        let planned = planner.plan_view(view);
+        let mut views = self.views.lock();
+        match &planned {
+            Ok(planned) => views.insert(key, Some(Arc::clone(planned))),
+            Err(_) => views.remove(&key),
+        };
+        planned
     }
 
     fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
