@@ -477,7 +477,9 @@ impl<'a> Planner<'a> {
         let (mut plan, _) = self.plan_folded(statement)?;
         let columns = plan.schema().columns();
         let is_plain = |column: &Column| folded(&column.name) == column.name;
-        if !view.columns.is_empty() || !columns.iter().all(is_plain) {
+        let names: HashSet<&String> = columns.iter().map(|column| &column.name).collect();
+        let are_alike = names.len() < columns.len();
+        if are_alike || !view.columns.is_empty() || !columns.iter().all(is_plain) {
             let mut taken = HashSet::new();
             let columns = columns.into_iter().enumerate().map(|(at, column)| {
                 let given = view.columns.get(at);
