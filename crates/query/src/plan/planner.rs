@@ -451,11 +451,10 @@ impl<'a> Planner<'a> {
     fn view(&self, name: &TableName, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
         let key = [&name.database, &name.schema, &view.name].map(String::clone);
         let endless = || Error::binder(format!("infinite recursion in view {}", view.name));
-        if let Some(planned) = self.views.lock().get(&key) {
-            return planned.clone().ok_or_else(endless);
-        }
-        if self.view_depth >= MAX_VIEW_DEPTH {
-            return Err(endless());
+        match self.views.lock().get(&key) {
+            Some(planned) => return planned.clone().ok_or_else(endless),
+            None if self.view_depth >= MAX_VIEW_DEPTH => return Err(endless()),
+            None => {}
         }
         let there = self.snapshot.at(&name.database, &name.schema);
         let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
@@ -463,13 +462,10 @@ impl<'a> Planner<'a> {
         planner.views = Arc::clone(&self.views);
         planner.spellings = Arc::clone(&self.spellings);
         self.views.lock().insert(key.clone(), None);
-        let planned = planner.plan_view(view);
-        let mut views = self.views.lock();
-        match &planned {
-            Ok(planned) => views.insert(key, Some(Arc::clone(planned))),
-            Err(_) => views.remove(&key),
-        };
-        planned
+        let failed = |_: &Error| drop(self.views.lock().remove(&key));
+        let planned = planner.plan_view(view).inspect_err(failed)?;
+        self.views.lock().insert(key, Some(Arc::clone(&planned)));
+        Ok(planned)
     }
 
     fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
@@ -477,9 +473,9 @@ impl<'a> Planner<'a> {
         let (mut plan, _) = self.plan_folded(statement)?;
         let columns = plan.schema().columns();
         let is_plain = |column: &Column| folded(&column.name) == column.name;
-        let names: HashSet<&String> = columns.iter().map(|column| &column.name).collect();
-        let are_alike = names.len() < columns.len();
-        if are_alike || !view.columns.is_empty() || !columns.iter().all(is_plain) {
+        let mut names = HashSet::new();
+        let is_kept = |column: &Column| is_plain(column) && names.insert(column.name.clone());
+        if !view.columns.is_empty() || !columns.iter().all(is_kept) {
             let mut taken = HashSet::new();
             let columns = columns.into_iter().enumerate().map(|(at, column)| {
                 let given = view.columns.get(at);
