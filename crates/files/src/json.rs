@@ -32,7 +32,7 @@ use hushdb_query::functions::{
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::type_names::{arrow_field, called_json, is_called_json};
-use hushdb_sql::{Error, ErrorKind, Result, folded};
+use hushdb_sql::{Error, ErrorKind, Result, unique};
 use hushdb_storage::{Column, ColumnType, Values, check_interrupt};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -103,20 +103,9 @@ pub(crate) fn sources(
 fn told_apart(table: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
     let schema = table.schema();
     let mut taken = HashSet::new();
-    let own = |name: &String| {
-        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
-        let mut free = name.clone();
-        while !taken.insert(folded(&free)) {
-            free = numbered.next().unwrap_or_default();
-        }
-        free
-    };
-    let names: Vec<String> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name())
-        .map(own)
-        .collect();
+    let fields = schema.fields().iter();
+    let names = fields.map(|field| unique(&mut taken, field.name().clone()));
+    let names: Vec<String> = names.collect();
     if schema.fields().iter().map(|field| field.name()).eq(&names) {
         return Ok(table);
     }

@@ -156,6 +156,7 @@ impl<R: Read> Read for OneByte<R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::records::{Comment, Dialect, Record, Records};
     use super::*;
 
     /// Gives a few bytes at a time.
@@ -168,17 +169,20 @@ mod tests {
         }
     }
 
+    fn marks(escape: u8, skip: u64) -> Marks {
+        Marks {
+            delimiter: b"||".to_vec(),
+            quote: Some(b'"'),
+            escape: Some(escape),
+            comment: Some(b'#'),
+            skip,
+        }
+    }
+
     fn read(text: &[u8], escape: u8, skip: u64) -> Result<Vec<u8>> {
         let with = |bytes| {
-            let marks = Marks {
-                delimiter: b"||".to_vec(),
-                quote: Some(b'"'),
-                escape: Some(escape),
-                comment: Some(b'#'),
-                skip,
-            };
             let mut read = vec![];
-            OneByte::new(Slow(text, bytes), marks).read_to_end(&mut read)?;
+            OneByte::new(Slow(text, bytes), marks(escape, skip)).read_to_end(&mut read)?;
             Ok::<_, Error>(read)
         };
         let whole = with(PIECE)?;
@@ -217,6 +221,55 @@ mod tests {
         let expected = b"\"a\\\"||b\"\xffc";
         assert_eq!(read(text, b'\\', 0).unwrap(), expected);
         assert_eq!(read(b"\"||\nb||c", b'"', 1).unwrap(), b"\"||\nb\xffc");
+    }
+
+    /// Values and faults of a text; `;` stands for its delimiter also where it is none.
+    fn records(text: &[u8], delimiter: u8, escape: u8) -> (Vec<Vec<String>>, Option<String>) {
+        let dialect = Dialect {
+            delimiter,
+            quote: Some(b'"'),
+            escape: Some(escape),
+            comment: Some(Comment {
+                byte: b'#',
+                anywhere: true,
+            }),
+        };
+        let mut records = Records::new(text, dialect, 0).unwrap();
+        let (mut record, mut all) = (Record::default(), vec![]);
+        loop {
+            match records.next(&mut record) {
+                Ok(false) => return (all, None),
+                Err(fault) => return (all, Some(format!("{fault:?}"))),
+                Ok(true) => {
+                    let value = |at| String::from_utf8_lossy(record.get(at)).replace("||", ";");
+                    all.push((0..record.len()).map(value).collect());
+                }
+            }
+        }
+    }
+
+    /// Every text of five of these parts is the one in which a byte stands for the delimiter from the start.
+    #[test]
+    fn records_are_those_of_a_delimiter_of_one_byte() {
+        const PARTS: [&str; 9] = ["||", "|", "a", "\"", "\\", " ", "#", "\n", "\r"];
+        for number in 0..PARTS.len().pow(5) {
+            let places = (0..5).map(|place| number / PARTS.len().pow(place) % PARTS.len());
+            let text: String = places.map(|at| PARTS[at]).collect();
+            for escape in [b'"', b'\\'] {
+                let long = read_once(text.as_bytes(), escape);
+                let short = text.replace("||", ";");
+                let expected = records(short.as_bytes(), b';', escape);
+                assert_eq!(records(&long, DELIMITER, escape), expected, "{text:?}");
+            }
+        }
+    }
+
+    fn read_once(text: &[u8], escape: u8) -> Vec<u8> {
+        let mut read = vec![];
+        OneByte::new(text, marks(escape, 0))
+            .read_to_end(&mut read)
+            .unwrap();
+        read
     }
 
     #[test]
