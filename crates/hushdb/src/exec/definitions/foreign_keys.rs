@@ -227,6 +227,8 @@ pub(in crate::exec) struct Named {
     /// `FOREIGN KEY (a) REFERENCES t(b)`.
     pub(in crate::exec) text: String,
     pub(in crate::exec) name: String,
+    pub(in crate::exec) parent: String,
+    pub(in crate::exec) parent_columns: Vec<String>,
 }
 
 /// The foreign keys of a table's own rows.
@@ -255,6 +257,8 @@ pub(in crate::exec) fn of(within: &SchemaVersion, table: &TableVersion) -> Vec<N
                 named.join("_")
             ),
             columns,
+            parent: parent.name.clone(),
+            parent_columns: named,
         })
     });
     named.collect()

@@ -1,4 +1,4 @@
-//! CREATE and DROP TYPE, and what `duckdb_types()` says of such types.
+//! CREATE and DROP TYPE, and what such types are.
 //!
 //! What must hold: a type goes without the columns that have it: they have what it stood for.
 
@@ -8,7 +8,7 @@ use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Query};
 use hushdb_query::functions::value_text;
-use hushdb_query::plan::{Planner, known_as};
+use hushdb_query::plan::known_as;
 use hushdb_sql::type_names::{column_type, column_type_name, enum_of};
 use hushdb_sql::{
     Error, NewType, Result, Statement as Parsed, TypeBody, expand_type, name_parts, sqlstate,
@@ -112,44 +112,8 @@ fn drop(statement: &Statement<'_>, name: &ObjectName, if_exists: bool) -> Result
     Ok(QueryResult::done())
 }
 
-/// A type that has a name.
-pub(in crate::exec) struct TypeRow {
-    pub(in crate::exec) database: String,
-    pub(in crate::exec) schema: String,
-    pub(in crate::exec) name: String,
-    /// Bytes of a value in memory, where all have as many.
-    pub(in crate::exec) size: Option<i64>,
-    /// The type's own name.
-    pub(in crate::exec) logical: String,
-    /// The family.
-    pub(in crate::exec) category: Option<&'static str>,
-    pub(in crate::exec) internal: bool,
-    /// The values of an ENUM.
-    pub(in crate::exec) labels: Option<Vec<String>>,
-}
-
-/// The types that users have named.
-pub(in crate::exec) fn types(planner: &Planner<'_>) -> Vec<TypeRow> {
-    let mut rows = vec![];
-    for (database, found) in &planner.snapshot.databases {
-        for (schema, within) in &found.version.schemas {
-            rows.extend(within.types.values().map(|one| TypeRow {
-                database: database.clone(),
-                schema: schema.clone(),
-                name: one.name.clone(),
-                size: size(&one.ty),
-                logical: logical(&one.ty),
-                category: None,
-                internal: false,
-                labels: labels(&one.ty),
-            }));
-        }
-    }
-    rows
-}
-
 /// The values of an ENUM.
-fn labels(ty: &ColumnType) -> Option<Vec<String>> {
+pub(in crate::exec) fn labels(ty: &ColumnType) -> Option<Vec<String>> {
     let ColumnType::Enum(of) = ty else {
         return None;
     };
@@ -157,7 +121,7 @@ fn labels(ty: &ColumnType) -> Option<Vec<String>> {
 }
 
 /// Bytes of a value, 0 where they differ.
-fn size(ty: &ColumnType) -> Option<i64> {
+pub(in crate::exec) fn size(ty: &ColumnType) -> Option<i64> {
     let width = match (ty, ty.properties().values) {
         (ColumnType::Enum(of), _) => match of.parts() {
             [(_, code)] => return size(code),
@@ -173,7 +137,7 @@ fn size(ty: &ColumnType) -> Option<i64> {
 }
 
 /// The name of a type without what is in brackets behind it.
-fn logical(ty: &ColumnType) -> String {
+pub(in crate::exec) fn logical(ty: &ColumnType) -> String {
     if let ColumnType::List(_) = ty {
         return "LIST".into();
     }

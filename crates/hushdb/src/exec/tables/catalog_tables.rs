@@ -1,132 +1,28 @@
-//! What the catalogs have, as tables: `duckdb_schemas()`, `duckdb_tables()`, `duckdb_views()`, `duckdb_sequences()`, `duckdb_columns()`,
+//! What the catalogs have, as tables: `duckdb_databases()`, `duckdb_schemas()`, `duckdb_tables()`, `duckdb_views()`, `duckdb_sequences()`, `duckdb_columns()`,
 //! `PRAGMA database_list` and `PRAGMA database_size`.
 //!
-//! What must hold: nothing here tells a key. Numbers called `oid` are equal in all of these tables as long as no definition
-//! changes.
+//! What must hold: nothing here tells a key.
 
+use super::arrays::{flags, no_tags, numbers, small_numbers, texts};
+use super::numbered::{Entries, Entry, SchemaRow, number, places};
+use super::process_tables::cipher;
+use super::type_table::type_id;
 use crate::exec::Columns;
 use crate::exec::definitions::as_sql;
 use crate::exec::definitions::comments::{of_relation, said};
 use crate::exec::query::bound_view;
 use crate::session::Session;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use datafusion::arrow::datatypes::SchemaRef;
+use hushdb_keys::Suite;
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_sql::settings_text::size_text;
 use hushdb_sql::type_names::{column_type_name, display_type};
 use hushdb_sql::{Error, Result};
-use hushdb_storage::{
-    Column, CommentKind, IndexKind, MAIN_SCHEMA, SchemaVersion, Sequence, TableVersion, View,
-};
+use hushdb_storage::{Column, CommentKind, IndexKind, MAIN_SCHEMA, TableVersion};
 use std::cell::Cell;
-use std::sync::Arc;
 
 /// Sectors are what a file is made of.
 const SECTOR_BYTES: u64 = hushdb_storage::SECTOR_BYTES as u64;
-
-/// A schema, and where it is.
-struct SchemaRow<'a> {
-    version: &'a SchemaVersion,
-    database: &'a str,
-    is_temporary: bool,
-    database_oid: i64,
-    name: &'a str,
-    oid: i64,
-}
-
-impl SchemaRow<'_> {
-    /// The SQL that makes an entry here.
-    fn made_by(&self, sql: String) -> String {
-        match self.is_temporary {
-            true => sql.replacen("CREATE", "CREATE TEMP", 1),
-            false => sql,
-        }
-    }
-}
-
-/// What a schema has.
-enum Entry<'a> {
-    Table(&'a Arc<TableVersion>),
-    View(&'a Arc<View>),
-    Sequence(&'a Arc<Sequence>),
-}
-
-struct EntryRow<'a> {
-    schema: usize,
-    oid: i64,
-    entry: Entry<'a>,
-}
-
-/// All entries, numbered in one way.
-struct Entries<'a> {
-    schemas: Vec<SchemaRow<'a>>,
-    entries: Vec<EntryRow<'a>>,
-}
-
-impl<'a> Entries<'a> {
-    fn of(planner: &'a Planner<'_>) -> Self {
-        let mut all = Self {
-            schemas: vec![],
-            entries: vec![],
-        };
-        let mut numbers = 1..;
-        let mut oid = || numbers.next().unwrap_or_default();
-        for (database, found) in &planner.snapshot.databases {
-            let DatabaseSnapshot {
-                version,
-                is_temporary,
-                ..
-            } = found;
-            let database_oid = oid();
-            for (name, version) in &version.schemas {
-                let schema = all.schemas.len();
-                all.schemas.push(SchemaRow {
-                    version,
-                    database,
-                    is_temporary: *is_temporary,
-                    database_oid,
-                    name,
-                    oid: oid(),
-                });
-                let tables = version.tables.values().map(Entry::Table);
-                let views = version.views.values().map(Entry::View);
-                let sequences = version.sequences.values().map(Entry::Sequence);
-                for entry in tables.chain(views).chain(sequences) {
-                    all.entries.push(EntryRow {
-                        schema,
-                        oid: oid(),
-                        entry,
-                    });
-                }
-            }
-        }
-        all
-    }
-
-    fn tables(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<TableVersion>)> {
-        let tables = self.entries.iter().filter_map(|row| match row.entry {
-            Entry::Table(table) => Some((self.schemas.get(row.schema)?, row.oid, table)),
-            _ => None,
-        });
-        tables.collect()
-    }
-
-    fn views(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<View>)> {
-        let views = self.entries.iter().filter_map(|row| match row.entry {
-            Entry::View(view) => Some((self.schemas.get(row.schema)?, row.oid, view)),
-            _ => None,
-        });
-        views.collect()
-    }
-
-    fn sequences(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<Sequence>)> {
-        let sequences = self.entries.iter().filter_map(|row| match row.entry {
-            Entry::Sequence(one) => Some((self.schemas.get(row.schema)?, row.oid, one)),
-            _ => None,
-        });
-        sequences.collect()
-    }
-}
 
 thread_local! {
     /// Whether views are being bound, of which one may select from these tables itself: it gets views without columns.
@@ -143,54 +39,6 @@ fn bound(planner: &Planner<'_>, path: [&str; 3]) -> Result<SchemaRef> {
     found
 }
 
-fn texts<T>(rows: &[T], of: impl Fn(&T) -> Option<String>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<StringArray>())
-}
-
-fn numbers<T>(rows: &[T], of: impl Fn(&T) -> Option<i64>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<Int64Array>())
-}
-
-fn small_numbers<T>(rows: &[T], of: impl Fn(&T) -> Option<i32>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<Int32Array>())
-}
-
-fn flags<T>(rows: &[T], of: impl Fn(&T) -> bool) -> ArrayRef {
-    Arc::new(
-        rows.iter()
-            .map(|row| Some(of(row)))
-            .collect::<BooleanArray>(),
-    )
-}
-
-fn number(count: usize) -> Option<i64> {
-    i64::try_from(count).ok()
-}
-
-/// No entry has any.
-fn no_tags<T>(_: &T) -> Option<String> {
-    Some("{}".into())
-}
-
-/// Where each row's entry is.
-fn places<T>(rows: &[T], schema: impl Fn(&T) -> &SchemaRow<'_>) -> Columns {
-    vec![
-        (
-            "database_name",
-            texts(rows, |row| Some(schema(row).database.into())),
-        ),
-        (
-            "database_oid",
-            numbers(rows, |row| Some(schema(row).database_oid)),
-        ),
-        (
-            "schema_name",
-            texts(rows, |row| Some(schema(row).name.into())),
-        ),
-        ("schema_oid", numbers(rows, |row| Some(schema(row).oid))),
-    ]
-}
-
 /// One row a schema.
 pub(in crate::exec) fn schemas(planner: &Planner<'_>) -> Columns {
     let rows = Entries::of(planner).schemas;
@@ -203,7 +51,7 @@ pub(in crate::exec) fn schemas(planner: &Planner<'_>) -> Columns {
         ("database_oid", numbers(&rows, |row| Some(row.database_oid))),
         ("schema_name", texts(&rows, |row| Some(row.name.into()))),
         ("comment", texts(&rows, |_| None)),
-        ("tags", texts(&rows, no_tags)),
+        ("tags", no_tags(&rows)),
         ("internal", flags(&rows, |row| row.name == MAIN_SCHEMA)),
         ("sql", texts(&rows, |_| None)),
     ]
@@ -212,7 +60,7 @@ pub(in crate::exec) fn schemas(planner: &Planner<'_>) -> Columns {
 /// One row a table.
 pub(in crate::exec) fn tables(planner: &Planner<'_>) -> Columns {
     let entries = Entries::of(planner);
-    let rows = entries.tables();
+    let rows = entries.chosen(Entry::table);
     let mut columns = places(&rows, |row| row.0);
     let is_primary = |table: &TableVersion| {
         let mut indexes = table.indexes().iter();
@@ -225,7 +73,7 @@ pub(in crate::exec) fn tables(planner: &Planner<'_>) -> Columns {
             "comment",
             texts(&rows, |row| of_relation(row.0.version, &row.2.name, None)),
         ),
-        ("tags", texts(&rows, no_tags)),
+        ("tags", no_tags(&rows)),
         ("internal", flags(&rows, |_| false)),
         ("temporary", flags(&rows, |row| row.0.is_temporary)),
         ("has_primary_key", flags(&rows, |row| is_primary(row.2))),
@@ -261,7 +109,7 @@ pub(in crate::exec) fn tables(planner: &Planner<'_>) -> Columns {
 /// One row a view. A view whose query no longer stands is not bound, and has no columns.
 pub(in crate::exec) fn views(planner: &Planner<'_>) -> Columns {
     let entries = Entries::of(planner);
-    let rows = entries.views().into_iter();
+    let rows = entries.chosen(Entry::view).into_iter();
     let rows: Vec<_> = rows
         .map(|row| {
             (
@@ -280,7 +128,7 @@ pub(in crate::exec) fn views(planner: &Planner<'_>) -> Columns {
                 of_relation(row.0.0.version, &row.0.2.name, None)
             }),
         ),
-        ("tags", texts(&rows, no_tags)),
+        ("tags", no_tags(&rows)),
         ("internal", flags(&rows, |_| false)),
         ("temporary", flags(&rows, |row| row.0.0.is_temporary)),
         (
@@ -301,7 +149,7 @@ pub(in crate::exec) fn views(planner: &Planner<'_>) -> Columns {
 /// One row a sequence.
 pub(in crate::exec) fn sequences(planner: &Planner<'_>) -> Columns {
     let entries = Entries::of(planner);
-    let rows = entries.sequences();
+    let rows = entries.chosen(Entry::sequence);
     let mut columns = places(&rows, |row| row.0);
     columns.extend([
         (
@@ -315,7 +163,7 @@ pub(in crate::exec) fn sequences(planner: &Planner<'_>) -> Columns {
                 said(row.0.version, CommentKind::Sequence, &row.2.name, None)
             }),
         ),
-        ("tags", texts(&rows, no_tags)),
+        ("tags", no_tags(&rows)),
         ("temporary", flags(&rows, |row| row.0.is_temporary)),
         (
             "start_value",
@@ -407,14 +255,11 @@ pub(in crate::exec) fn columns(planner: &Planner<'_>) -> Columns {
 /// The columns of all tables and views.
 fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<ColumnRow<'a>> {
     let mut rows: Vec<ColumnRow<'_>> = vec![];
-    for EntryRow { schema, oid, entry } in &entries.entries {
-        let Some(schema) = entries.schemas.get(*schema) else {
-            continue;
-        };
+    for (schema, row) in entries.all() {
         let mut add = |entry, name, data_type, column, at| {
             rows.push(ColumnRow {
                 schema,
-                oid: *oid,
+                oid: row.oid,
                 entry,
                 at,
                 name,
@@ -422,7 +267,7 @@ fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<Colum
                 column,
             });
         };
-        match entry {
+        match row.entry {
             Entry::Table(table) => {
                 for (at, column) in (1..).zip(&table.columns) {
                     let data_type = column_type_name(&column.ty);
@@ -435,7 +280,11 @@ fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<Colum
                     );
                 }
             }
-            Entry::Sequence(_) => {}
+            Entry::Sequence(_)
+            | Entry::Type(_)
+            | Entry::Macro(_)
+            | Entry::TableMacro(_)
+            | Entry::Index(..) => {}
             Entry::View(view) => {
                 let bound = bound(planner, [schema.database, schema.name, &view.name]);
                 for (at, field) in (1..).zip(bound.iter().flat_map(|schema| schema.fields())) {
@@ -451,40 +300,6 @@ fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<Colum
         }
     }
     rows
-}
-
-/// DuckDB's number of a type.
-fn type_id(data_type: &str) -> Option<i64> {
-    if data_type.ends_with(']') {
-        return Some(101);
-    }
-    Some(match data_type.split('(').next()? {
-        "BOOLEAN" => 10,
-        "TINYINT" => 11,
-        "SMALLINT" => 12,
-        "INTEGER" => 13,
-        "BIGINT" => 14,
-        "DATE" => 15,
-        "TIME" => 16,
-        "TIMESTAMP_S" => 17,
-        "TIMESTAMP_MS" => 18,
-        "TIMESTAMP" => 19,
-        "TIMESTAMP_NS" => 20,
-        "DECIMAL" => 21,
-        "FLOAT" => 22,
-        "DOUBLE" => 23,
-        "VARCHAR" => 25,
-        "BLOB" => 26,
-        "INTERVAL" => 27,
-        "UTINYINT" => 28,
-        "USMALLINT" => 29,
-        "UINTEGER" => 30,
-        "UBIGINT" => 31,
-        "TIMESTAMP WITH TIME ZONE" => 32,
-        "UUID" => 54,
-        "STRUCT" => 100,
-        _ => return None,
-    })
 }
 
 /// How many digits the numbers of a type have, of which base, and how many of them are behind the point.
@@ -504,26 +319,58 @@ fn digits(data_type: &str) -> Option<[i32; 3]> {
     })
 }
 
+/// The databases that are attached, with their numbers.
+fn attached<'a>(planner: &'a Planner<'_>) -> Vec<(i64, &'a String, &'a DatabaseSnapshot)> {
+    let entries = Entries::of(planner);
+    let rows = planner.snapshot.attached().filter_map(|(name, database)| {
+        let mut schemas = entries.schemas.iter();
+        let schema = schemas.find(|schema| schema.database == name.as_str())?;
+        Some((schema.database_oid, name, database))
+    });
+    rows.collect()
+}
+
 /// One row a database, as `PRAGMA database_list` gives it.
 pub(in crate::exec) fn database_list(planner: &Planner<'_>) -> Columns {
-    let mut oids: Vec<(i64, &str)> = vec![];
-    let entries = Entries::of(planner);
-    for schema in entries.schemas.iter().filter(|schema| !schema.is_temporary) {
-        if oids
-            .last()
-            .is_none_or(|(oid, _)| *oid != schema.database_oid)
-        {
-            oids.push((schema.database_oid, schema.database));
-        }
-    }
-    let path = |name: &str| {
-        let place = planner.snapshot.databases.get(name)?.place.as_deref();
-        place.map(str::to_owned)
-    };
+    let rows = attached(planner);
     vec![
-        ("seq", numbers(&oids, |row| Some(row.0))),
-        ("name", texts(&oids, |row| Some(row.1.into()))),
-        ("file", texts(&oids, |row| path(row.1))),
+        ("seq", numbers(&rows, |row| Some(row.0))),
+        ("name", texts(&rows, |row| Some(row.1.clone()))),
+        (
+            "file",
+            texts(&rows, |row| row.2.place.as_deref().map(str::to_owned)),
+        ),
+    ]
+}
+
+/// One row a database.
+pub(in crate::exec) fn databases(planner: &Planner<'_>) -> Columns {
+    let rows = attached(planner);
+    let suites = rows
+        .iter()
+        .map(|row| row.2.store.info())
+        .collect::<Vec<_>>();
+    vec![
+        ("database_name", texts(&rows, |row| Some(row.1.clone()))),
+        ("database_oid", numbers(&rows, |row| Some(row.0))),
+        (
+            "path",
+            texts(&rows, |row| row.2.place.as_deref().map(str::to_owned)),
+        ),
+        ("comment", texts(&rows, |_| None)),
+        ("tags", no_tags(&rows)),
+        ("internal", flags(&rows, |_| false)),
+        ("type", texts(&rows, |_| Some("hushdb".into()))),
+        ("readonly", flags(&suites, |info| info.read_only)),
+        (
+            "encrypted",
+            flags(&suites, |info| info.suite != Suite::Plain),
+        ),
+        (
+            "cipher",
+            texts(&suites, |info| cipher(info.suite).map(str::to_owned)),
+        ),
+        ("options", no_tags(&rows)),
     ]
 }
 

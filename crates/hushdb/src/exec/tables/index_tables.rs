@@ -1,14 +1,20 @@
 //! What a catalog says of keys and constraints, as tables: `duckdb_indexes()`, `duckdb_constraints()` and
 //! `pragma_table_info('t')`, and the key column of DESCRIBE.
 
+use super::arrays::{flags, items, no_tags, number_lists, numbers, text_lists, texts};
+use super::numbered::{Entries, Entry, number, places};
 use crate::exec::Columns;
+use crate::exec::definitions::comments::said;
 use crate::exec::definitions::foreign_keys;
 use crate::exec::definitions::indexes::{column_names, definition, quoted};
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
+use datafusion::arrow::array::{Int32Array, Int64Array};
+use datafusion::sql::sqlparser::ast;
 use hushdb_query::plan::Planner;
-use hushdb_sql::Result;
 use hushdb_sql::type_names::column_type_name;
-use hushdb_storage::{Column, Index, IndexKind, SchemaVersion, TableVersion};
+use hushdb_sql::walk::visit_expressions;
+use hushdb_sql::{self as sql, Result, find_named};
+use hushdb_storage::{Check, Column, CommentKind, IndexKind, SchemaVersion, TableVersion};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// `PRI` and `UNI`, as DESCRIBE marks columns of keys.
@@ -24,109 +30,70 @@ pub(in crate::exec) fn key_of(table: &TableVersion, column: &Column) -> Option<&
     }
 }
 
-/// A table with its database and schema.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    database: &'a String,
-    schema: &'a String,
-    within: &'a SchemaVersion,
-    table: &'a Arc<TableVersion>,
-}
-
-/// Every table.
-fn tables<'a>(planner: &'a Planner<'_>) -> impl Iterator<Item = Place<'a>> {
-    planner
-        .snapshot
-        .databases
-        .iter()
-        .flat_map(|(name, database)| {
-            let schemas = database.version.schemas.iter();
-            schemas.flat_map(move |(schema, version)| {
-                let tables = version.tables.values();
-                tables.map(move |table| Place {
-                    database: name,
-                    schema,
-                    within: version,
-                    table,
-                })
-            })
-        })
-}
-
-fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    Arc::new(values.collect::<StringArray>())
-}
-
 /// One row an index, those of keys included.
 pub(in crate::exec) fn indexes(planner: &Planner<'_>) -> Columns {
-    let rows: Vec<_> = tables(planner)
-        .flat_map(|place| {
-            let indexes = place.table.indexes().iter();
-            let own = move |index: &&Index| {
-                !foreign_keys::is_own_index(place.within, place.table.id, index)
-            };
-            let indexes = indexes.filter(own);
-            indexes.map(move |index| (place.database, place.schema, place.table, index))
-        })
-        .collect();
-    let rows = rows.iter();
-    let unique = |row: &(_, _, _, &hushdb_storage::Index)| Some(row.3.kind().is_unique());
-    let primary =
-        |row: &(_, _, _, &hushdb_storage::Index)| Some(row.3.kind() == IndexKind::Primary);
-    vec![
-        (
-            "database_name",
-            texts(rows.clone().map(|r| Some(r.0.clone()))),
-        ),
-        (
-            "schema_name",
-            texts(rows.clone().map(|r| Some(r.1.clone()))),
-        ),
+    let entries = Entries::of(planner);
+    let rows = entries.chosen(Entry::index);
+    let mut columns = places(&rows, |row| row.0);
+    columns.extend([
         (
             "index_name",
-            texts(rows.clone().map(|r| Some(r.3.name().into()))),
+            texts(&rows, |row| Some(row.2.1.name().into())),
+        ),
+        ("index_oid", numbers(&rows, |row| Some(row.1))),
+        ("table_name", texts(&rows, |row| Some(row.2.0.name.clone()))),
+        (
+            "table_oid",
+            numbers(&rows, |row| entries.table_oid(row.0, row.2.0)),
         ),
         (
-            "table_name",
-            texts(rows.clone().map(|r| Some(r.2.name.clone()))),
+            "comment",
+            texts(&rows, |(schema, _, (table, index))| {
+                said(
+                    schema.version,
+                    CommentKind::Index,
+                    &table.name,
+                    Some(index.name()),
+                )
+            }),
         ),
-        (
-            "is_unique",
-            Arc::new(rows.clone().map(unique).collect::<BooleanArray>()),
-        ),
+        ("tags", no_tags(&rows)),
+        ("is_unique", flags(&rows, |row| row.2.1.kind().is_unique())),
         (
             "is_primary",
-            Arc::new(rows.clone().map(primary).collect::<BooleanArray>()),
+            flags(&rows, |row| row.2.1.kind() == IndexKind::Primary),
         ),
         (
             "expressions",
-            texts(
-                rows.clone()
-                    .map(|r| Some(format!("[{}]", quoted(r.2, r.3)))),
-            ),
+            texts(&rows, |(_, _, (table, index))| {
+                Some(format!("[{}]", quoted(table, index)))
+            }),
         ),
         (
             "sql",
-            texts(rows.map(|r| {
-                let named = r.3.kind() != IndexKind::Primary;
-                named.then(|| definition(r.2, r.3))
-            })),
+            texts(&rows, |(_, _, (table, index))| {
+                let named = index.kind() != IndexKind::Primary;
+                named.then(|| definition(table, index))
+            }),
         ),
-    ]
+    ]);
+    columns
 }
 
 /// What a constraint says.
-struct Constraint<'a> {
-    place: Place<'a>,
+#[derive(Default)]
+struct Constraint {
     kind: &'static str,
     text: String,
+    expression: Option<String>,
     columns: Vec<String>,
     name: Option<String>,
+    parent: Option<String>,
+    parent_columns: Vec<String>,
 }
 
 /// Those of a table.
-fn constraints_of(place: Place<'_>) -> Vec<Constraint<'_>> {
-    let table = place.table;
+fn constraints_of(within: &SchemaVersion, table: &TableVersion) -> Vec<Constraint> {
     let mut rows = vec![];
     for index in table.indexes() {
         let kind = match index.kind() {
@@ -135,115 +102,135 @@ fn constraints_of(place: Place<'_>) -> Vec<Constraint<'_>> {
             IndexKind::Plain => continue,
         };
         rows.push(Constraint {
-            place,
             kind,
             text: format!("{kind}({})", quoted(table, index)),
             columns: column_names(table, index),
             name: Some(index.name().into()),
+            ..Constraint::default()
         });
     }
-    let references = foreign_keys::of(place.within, table).into_iter();
+    let references = foreign_keys::of(within, table).into_iter();
     rows.extend(references.map(|reference| Constraint {
-        place,
         kind: "FOREIGN KEY",
         text: reference.text,
         columns: reference.columns,
         name: Some(reference.name),
+        parent: Some(reference.parent),
+        parent_columns: reference.parent_columns,
+        ..Constraint::default()
     }));
     for column in table.columns.iter().filter(|column| !column.nullable) {
         rows.push(Constraint {
-            place,
             kind: "NOT NULL",
             text: "NOT NULL".into(),
             columns: vec![column.name.clone()],
             name: Some(format!("{}_{}_not_null", table.name, column.name)),
+            ..Constraint::default()
         });
     }
-    for check in &table.checks {
-        rows.push(Constraint {
-            place,
-            kind: "CHECK",
-            text: format!("CHECK({})", check.sql),
-            columns: vec![],
-            name: check.name.clone(),
-        });
-    }
+    rows.extend(table.checks.iter().map(|check| checked(table, check)));
     rows
+}
+
+/// A condition, with the columns that it names in the order in which it does.
+fn checked(table: &TableVersion, check: &Check) -> Constraint {
+    let mut columns = vec![];
+    let expr = sql::parse_expr(&check.sql).ok();
+    if let Some(expr) = &expr {
+        let _ = visit_expressions(expr, |expr| {
+            if let ast::Expr::Identifier(ident) = expr {
+                let known = find_named(&table.columns, &ident.value, |column| &column.name);
+                columns.extend(known.map(|column| column.name.clone()));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    let expression = match &expr {
+        Some(ast::Expr::BinaryOp { .. }) => format!("({})", check.sql),
+        _ => check.sql.clone(),
+    };
+    let unnamed = || {
+        let mut parts = vec![table.name.as_str()];
+        parts.extend(columns.iter().map(String::as_str));
+        format!("{}_check", parts.join("_"))
+    };
+    Constraint {
+        kind: "CHECK",
+        text: format!("CHECK({expression})"),
+        name: Some(check.name.clone().unwrap_or_else(unnamed)),
+        expression: Some(expression),
+        columns,
+        ..Constraint::default()
+    }
 }
 
 /// One row a constraint: keys, foreign keys, unique indexes, NOT NULL and CHECK.
 pub(in crate::exec) fn constraints(planner: &Planner<'_>) -> Columns {
-    let rows: Vec<Constraint<'_>> = tables(planner).flat_map(constraints_of).collect();
-    let rows = rows.iter();
-    vec![
+    let entries = Entries::of(planner);
+    let mut rows = vec![];
+    for (schema, oid, table) in entries.chosen(Entry::table) {
+        let own = constraints_of(schema.version, table).into_iter();
+        rows.extend(own.map(|constraint| (schema, oid, table, constraint)));
+    }
+    let place = |table: &TableVersion, name: &String| {
+        let at = table.columns.iter().position(|column| column.name == *name);
+        at.and_then(number)
+    };
+    let mut columns = places(&rows, |row| row.0);
+    columns.extend([
+        ("table_name", texts(&rows, |row| Some(row.2.name.clone()))),
+        ("table_oid", numbers(&rows, |row| Some(row.1))),
         (
-            "database_name",
-            texts(rows.clone().map(|r| Some(r.place.database.clone()))),
-        ),
-        (
-            "schema_name",
-            texts(rows.clone().map(|r| Some(r.place.schema.clone()))),
-        ),
-        (
-            "table_name",
-            texts(rows.clone().map(|r| Some(r.place.table.name.clone()))),
+            "constraint_index",
+            Arc::new((0..).take(rows.len()).map(Some).collect::<Int64Array>()),
         ),
         (
             "constraint_type",
-            texts(rows.clone().map(|r| Some(r.kind.into()))),
+            texts(&rows, |row| Some(row.3.kind.into())),
         ),
         (
             "constraint_text",
-            texts(rows.clone().map(|r| Some(r.text.clone()))),
+            texts(&rows, |row| Some(row.3.text.clone())),
+        ),
+        ("expression", texts(&rows, |row| row.3.expression.clone())),
+        (
+            "constraint_column_indexes",
+            number_lists(&rows, |row| {
+                row.3
+                    .columns
+                    .iter()
+                    .filter_map(|name| place(row.2, name))
+                    .collect()
+            }),
         ),
         (
             "constraint_column_names",
-            texts(
-                rows.clone()
-                    .map(|r| Some(format!("[{}]", r.columns.join(", ")))),
-            ),
+            text_lists(&rows, |row| Some(items(row.3.columns.clone()))),
         ),
-        ("constraint_name", texts(rows.map(|r| r.name.clone()))),
-    ]
+        ("constraint_name", texts(&rows, |row| row.3.name.clone())),
+        ("referenced_table", texts(&rows, |row| row.3.parent.clone())),
+        (
+            "referenced_column_names",
+            text_lists(&rows, |row| Some(items(row.3.parent_columns.clone()))),
+        ),
+    ]);
+    columns
 }
 
 /// One row a column, as `PRAGMA table_info('t')` gives it.
 pub(in crate::exec) fn table_info(planner: &Planner<'_>, name: &str) -> Result<Columns> {
     let parts: Vec<String> = name.split('.').map(str::to_string).collect();
     let (_, table) = planner.snapshot.table(&parts)?;
-    let columns = table.columns.iter();
-    let primary = |column: &Column| Some(key_of(&table, column) == Some("PRI"));
+    let columns = &table.columns;
     Ok(vec![
         (
             "cid",
-            Arc::new(
-                (0..)
-                    .take(table.columns.len())
-                    .map(Some)
-                    .collect::<Int32Array>(),
-            ),
+            Arc::new((0..).take(columns.len()).map(Some).collect::<Int32Array>()),
         ),
-        ("name", texts(columns.clone().map(|c| Some(c.name.clone())))),
-        (
-            "type",
-            texts(columns.clone().map(|c| Some(column_type_name(&c.ty)))),
-        ),
-        (
-            "notnull",
-            Arc::new(
-                columns
-                    .clone()
-                    .map(|c| Some(!c.nullable))
-                    .collect::<BooleanArray>(),
-            ),
-        ),
-        (
-            "dflt_value",
-            texts(columns.clone().map(|c| c.default.clone())),
-        ),
-        (
-            "pk",
-            Arc::new(columns.map(primary).collect::<BooleanArray>()),
-        ),
+        ("name", texts(columns, |c| Some(c.name.clone()))),
+        ("type", texts(columns, |c| Some(column_type_name(&c.ty)))),
+        ("notnull", flags(columns, |c| !c.nullable)),
+        ("dflt_value", texts(columns, |c| c.default.clone())),
+        ("pk", flags(columns, |c| key_of(&table, c) == Some("PRI"))),
     ])
 }

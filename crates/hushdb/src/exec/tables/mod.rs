@@ -1,9 +1,11 @@
 //! Functions in FROM, and what a process and its catalogs say of themselves as tables: DESCRIBE, SHOW, SUMMARIZE and PRAGMA, too.
 
 pub(super) mod about_tables;
+mod arrays;
 pub(super) mod catalog_tables;
 pub(super) mod function_table;
 pub(super) mod index_tables;
+mod numbered;
 pub(super) mod pragma;
 pub(super) mod process_tables;
 pub(super) mod series;

@@ -3,6 +3,7 @@
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
+use super::arrays::{items, text_lists};
 use crate::exec::Columns;
 use crate::exec::settings::settings as all_settings;
 use crate::maintenance::KeySlot;
@@ -19,13 +20,12 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(in crate::exec) const NAMES: [&str; 14] = [
+pub(in crate::exec) const NAMES: [&str; 13] = [
     "duckdb_memory",
     "duckdb_types",
     "duckdb_variables",
     "pragma_version",
     "databases",
-    "duckdb_databases",
     "data_keys",
     "key_slots",
     "keys",
@@ -56,7 +56,7 @@ pub(in crate::exec) fn named(name: &str, session: &Session, planner: &Planner<'_
     }
 }
 
-/// One row an attached database. Columns behind `generation` are those of DuckDB that have another name here.
+/// One row an attached database, with what `duckdb_databases()` has no columns for.
 fn databases(planner: &Planner<'_>) -> Columns {
     let databases = planner.snapshot.attached();
     let rows: Vec<Row<'_>> = databases
@@ -76,15 +76,13 @@ fn databases(planner: &Planner<'_>) -> Columns {
     };
     let generations = rows.iter();
     let generations = generations.map(|(.., info)| i64::try_from(info.generation.number()).ok());
-    let names = texts(&|(name, ..)| Some((*name).clone()));
-    let read_only = flags(&|info| info.read_only);
     vec![
-        ("name", Arc::clone(&names)),
+        ("name", texts(&|(name, ..)| Some((*name).clone()))),
         (
             "path",
             texts(&|(_, database, _)| database.place.as_deref().map(str::to_owned)),
         ),
-        ("read_only", Arc::clone(&read_only)),
+        ("read_only", flags(&|info| info.read_only)),
         ("encrypted", flags(&|info| info.suite != Suite::Plain)),
         (
             "cipher",
@@ -94,10 +92,6 @@ fn databases(planner: &Planner<'_>) -> Columns {
         ("authenticated", flags(&|info| info.suite != Suite::Plain)),
         ("kdf", texts(&|(_, database, _)| kdf(database))),
         ("generation", Arc::new(generations.collect::<Int64Array>())),
-        ("database_name", names),
-        ("internal", flags(&|_| false)),
-        ("type", texts(&|_| Some("hushdb".into()))),
-        ("readonly", read_only),
     ]
 }
 
@@ -156,7 +150,7 @@ fn version() -> Columns {
     ]
 }
 
-fn cipher(suite: Suite) -> Option<&'static str> {
+pub(super) fn cipher(suite: Suite) -> Option<&'static str> {
     match suite {
         Suite::Plain => None,
         Suite::Gcm => Some("GCM"),
@@ -288,7 +282,9 @@ fn settings(session: &Session) -> Columns {
         ),
         (
             "aliases",
-            texts(all.map(|s| Some(s.aliases.join(", "))).collect()),
+            text_lists(&all.collect::<Vec<_>>(), |s| {
+                Some(items(s.aliases.iter().map(|name| (*name).to_owned())))
+            }),
         ),
     ]
 }

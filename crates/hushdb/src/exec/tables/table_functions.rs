@@ -77,6 +77,7 @@ fn call(
         "pragma_show" => described(statement, planner, &args),
         "which_secret" if args.len() == 2 => table(about_tables::which_secret()),
         "duckdb_functions" if args.is_empty() => table(function_table::functions(planner)),
+        "duckdb_databases" if args.is_empty() => table(catalog_tables::databases(planner)),
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
         "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
