@@ -110,8 +110,8 @@ pub use integer_literals::{
 pub use interval_text::{interval, unreadable_interval};
 pub use keyword_list::keyword_categories;
 pub use macros::{
-    HISTOGRAM_EXACT, HISTOGRAM_OF, NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, TOP_K,
-    TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
+    HISTOGRAM_EXACT, HISTOGRAM_OF, MACROS, NO_COUNT, OTHER_NAMES, QUANTILE_BETWEEN, QUANTILE_OF,
+    REGEXP_GROUPS, TOP_K, TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
 };
 pub use marks::{
     ASOF, EXCLUDE, FRAME, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT,

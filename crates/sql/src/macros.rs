@@ -29,7 +29,7 @@ pub const UUID_VERSION: &str = "$uuid_version";
 pub const UUID_MILLISECOND: &str = "$uuid_millisecond";
 
 /// Functions that are another one in all that they take.
-const OTHER_NAMES: &[(&str, &str)] = &[
+pub const OTHER_NAMES: &[(&str, &str)] = &[
     ("group_concat", "string_agg"),
     ("listagg", "string_agg"),
     ("arbitrary", "first"),
@@ -51,8 +51,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("rank_dense", "dense_rank"),
 ];
 
-/// Name, number of arguments, meaning.
-const MACROS: &[(&str, usize, &str)] = &[
+/// Name, number of arguments, meaning: `$1` is the first of them.
+pub const MACROS: &[(&str, usize, &str)] = &[
     ("if", 3, "CASE WHEN $1 THEN $2 ELSE $3 END"),
     ("mod", 2, "($1 % $2)"),
     ("ifnull", 2, "coalesce($1, $2)"),

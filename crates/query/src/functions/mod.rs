@@ -46,6 +46,7 @@ mod interval_cast;
 mod interval_units;
 mod json;
 mod json_text;
+mod known_forms;
 mod lambdas;
 mod length;
 mod like_escape;
@@ -149,6 +150,7 @@ pub use json::{
     JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, json_cast, jsonb_texts, with_json_texts,
 };
 pub use json_text::{json_string, json_value, without_blanks};
+pub use known_forms::{KnownForm, forms_of, forms_of_aggregate};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
 pub use moment_cast::{is_of_moments, unit_nanos};

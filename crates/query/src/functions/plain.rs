@@ -195,11 +195,18 @@ pub(super) fn plain(
 }
 
 impl Plain {
+    /// What each way of calling it takes and gives.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = (Vec<DataType>, DataType)> + '_ {
+        self.forms.iter().map(|form| {
+            let takes = form.args.iter().map(|kind| kind.arrow());
+            (takes.collect(), form.result())
+        })
+    }
+
     /// The ways of calling it, a line each.
     fn candidates(&self) -> String {
-        let forms = self.forms.iter().map(|form| {
-            let takes: Vec<DataType> = form.args.iter().map(|kind| kind.arrow()).collect();
-            let gives = called("", &[form.result()]);
+        let forms = self.shapes().map(|(takes, gives)| {
+            let gives = called("", &[gives]);
             let gives = gives.trim_matches(['(', ')']);
             format!("\n\t{} -> {gives}", called(self.name(), &takes))
         });

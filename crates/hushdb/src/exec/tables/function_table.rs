@@ -1,22 +1,29 @@
 //! `duckdb_functions()`: the functions that there are, what they do, and examples.
 //!
-//! What must hold: an example is an expression that runs; what is not described is listed by its name.
+//! What must hold: an example is an expression that runs; what is not described is listed by its name, and what only a call tells is
+//! NULL.
 
+use super::arrays::{flags, items, no_tags, numbers, text_lists, texts};
+use super::numbered::{Entries, Entry, SchemaRow};
 use super::{about_tables, process_tables, session_functions};
 use crate::exec::Columns;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
+use crate::exec::definitions::comments::said;
+use datafusion::arrow::array::BooleanArray;
+use datafusion::logical_expr::{Signature, Volatility};
 use hushdb_files::parquet_tables;
-use hushdb_query::functions::DESCRIPTIONS;
+use hushdb_query::functions::{DESCRIPTIONS, KnownForm, forms_of, forms_of_aggregate};
 use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
-use hushdb_sql::TABLE_MACROS;
-use std::collections::BTreeSet;
+use hushdb_sql::{MACROS, OTHER_NAMES, TABLE_MACROS};
+use hushdb_storage::{CommentKind, MAIN_SCHEMA, Macro};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Functions in FROM that `table_functions.rs` names itself.
-const TABLE_FUNCTIONS: [&str; 42] = [
+const TABLE_FUNCTIONS: [&str; 43] = [
     "database_anchor",
     "duckdb_columns",
     "duckdb_constraints",
+    "duckdb_databases",
     "duckdb_functions",
     "duckdb_indexes",
     "duckdb_prepared_statements",
@@ -80,56 +87,292 @@ const OF_STATEMENTS: [&str; 18] = [
     "transaction_timestamp",
 ];
 
-/// One row for each name and kind of function.
+/// A parameter's name, and its type where that is known.
+type Parameter = (String, Option<String>);
+
+/// One way of calling a function.
+struct FunctionRow {
+    database: String,
+    database_oid: i64,
+    schema: String,
+    oid: i64,
+    name: String,
+    kind: &'static str,
+    alias_of: Option<String>,
+    comment: Option<String>,
+    /// What it takes.
+    parameters: Option<Vec<Parameter>>,
+    varargs: Option<String>,
+    result: Option<String>,
+    definition: Option<String>,
+    volatility: Option<Volatility>,
+    internal: bool,
+}
+
+/// What is known of a function that is there for all.
+#[derive(Clone, Default)]
+struct Known {
+    alias_of: Option<String>,
+    forms: Vec<KnownForm>,
+    /// The number of parameters of each text, and the text.
+    texts: Vec<(usize, String)>,
+    volatility: Option<Volatility>,
+}
+
+type All = BTreeMap<(String, &'static str), Known>;
+
+/// One row for each way of calling a function, as far as they are known.
 pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
+    let mut rows = vec![];
+    for (oid, ((name, kind), known)) in (1..).zip(built_in(planner)) {
+        rows.extend(built_in_rows(oid, &name, kind, &known));
+    }
+    let entries = Entries::of(planner);
+    for (schema, entry) in entries.all() {
+        match entry.entry {
+            Entry::Macro(one) => rows.extend(macro_rows(schema, entry.oid, one, false)),
+            Entry::TableMacro(one) => rows.extend(macro_rows(schema, entry.oid, one, true)),
+            Entry::Table(_)
+            | Entry::View(_)
+            | Entry::Sequence(_)
+            | Entry::Type(_)
+            | Entry::Index(..) => {}
+        }
+    }
+    columns(&rows)
+}
+
+/// The functions that are there for all.
+fn built_in(planner: &Planner<'_>) -> All {
     let state = planner.state();
-    let mut all: BTreeSet<(String, &'static str)> = BTreeSet::new();
-    let mut add = |names: Vec<&String>, kind| {
-        let named = names.into_iter().filter(|name| is_word(name));
-        all.extend(named.map(|name| (name.clone(), kind)));
-    };
-    add(state.scalar_functions().keys().collect(), "scalar");
-    add(state.higher_order_functions().keys().collect(), "scalar");
-    add(state.aggregate_functions().keys().collect(), "aggregate");
-    add(state.window_functions().keys().collect(), "aggregate");
-    all.extend(SEQUENCE_FUNCTIONS.map(|name| (name.to_owned(), "scalar")));
-    let macros = hushdb_sql::functions_by_text().map(|(name, kind)| (name.to_owned(), kind));
-    all.extend(macros.filter(|(name, _)| is_word(name)));
-    all.extend(OF_STATEMENTS.map(|name| (name.to_owned(), "scalar")));
-    all.extend(session_functions::NAMES.map(|name| (name.to_owned(), "scalar")));
-    let of_postgres = crate::pg_catalog::functions();
-    all.extend(of_postgres.map(|name| (name.to_owned(), "macro")));
+    let mut all = All::new();
+    let alias = |name: &str, own: &str| (name != own && is_word(own)).then(|| own.to_owned());
+    let of_signature = |signature: &Signature| Some(signature.volatility);
+    for (name, one) in state.scalar_functions() {
+        let known = Known {
+            alias_of: alias(name, one.name()),
+            forms: forms_of(one),
+            volatility: of_signature(one.signature()),
+            ..Known::default()
+        };
+        all.insert((name.clone(), "scalar"), known);
+    }
+    for (name, one) in state.higher_order_functions() {
+        let known = Known {
+            alias_of: alias(name, one.name()),
+            ..Known::default()
+        };
+        all.insert((name.clone(), "scalar"), known);
+    }
+    for (name, one) in state.window_functions() {
+        let known = Known {
+            alias_of: alias(name, one.name()),
+            volatility: of_signature(one.signature()),
+            ..Known::default()
+        };
+        all.insert((name.clone(), "aggregate"), known);
+    }
+    for (name, one) in state.aggregate_functions() {
+        let known = Known {
+            alias_of: alias(name, one.name()),
+            forms: forms_of_aggregate(one),
+            volatility: of_signature(one.signature()),
+            ..Known::default()
+        };
+        all.insert((name.clone(), "aggregate"), known);
+    }
+    add_texts(&mut all);
+    for (name, kind) in names_alone() {
+        all.entry((name, kind)).or_default();
+    }
+    all.retain(|(name, _), _| is_word(name));
+    all
+}
+
+/// Functions that a text stands for, and other names.
+fn add_texts(all: &mut All) {
+    for (name, of) in OTHER_NAMES {
+        let known = all.entry(((*name).to_owned(), "macro")).or_default();
+        known.alias_of = Some((*of).to_owned());
+    }
+    for (name, count, text) in MACROS {
+        let known = all.entry(((*name).to_owned(), "macro")).or_default();
+        let places = (1..=*count).rev();
+        let text = places.fold((*text).to_owned(), |text, place| {
+            text.replace(&format!("${place}"), &parameter(place - 1))
+        });
+        known.texts.push((*count, text));
+    }
+}
+
+/// Those of which nothing but the name and kind is known.
+fn names_alone() -> Vec<(String, &'static str)> {
+    let mut all: Vec<(&str, &'static str)> = hushdb_sql::functions_by_text().collect();
+    all.extend(SEQUENCE_FUNCTIONS.map(|name| (name, "scalar")));
+    all.extend(OF_STATEMENTS.map(|name| (name, "scalar")));
+    all.extend(session_functions::NAMES.map(|name| (name, "scalar")));
+    all.extend(crate::pg_catalog::functions().map(|name| (name, "macro")));
     let tables = TABLE_FUNCTIONS.iter().chain(&parquet_tables::NAMES);
     let tables = tables.chain(&process_tables::NAMES);
     let tables = tables.chain(&about_tables::NAMES);
-    all.extend(tables.map(|name| ((*name).to_owned(), "table")));
-    all.extend(TABLE_MACROS.map(|name| (name.to_owned(), "table_macro")));
-    let described = |name: &str| DESCRIPTIONS.iter().find(|(own, ..)| *own == name);
-    let texts = |of: &dyn Fn(&str, &str) -> Option<String>| -> ArrayRef {
-        let texts = all.iter().map(|(name, kind)| of(name, kind));
-        Arc::new(texts.collect::<StringArray>())
+    all.extend(tables.map(|name| (*name, "table")));
+    all.extend(TABLE_MACROS.map(|name| (name, "table_macro")));
+    all.into_iter()
+        .map(|(name, kind)| (name.to_owned(), kind))
+        .collect()
+}
+
+/// What DuckDB calls a parameter that has no name.
+fn parameter(place: usize) -> String {
+    format!("col{place}")
+}
+
+fn built_in_rows(oid: i64, name: &str, kind: &'static str, known: &Known) -> Vec<FunctionRow> {
+    let row = || FunctionRow {
+        database: "system".into(),
+        database_oid: 0,
+        schema: MAIN_SCHEMA.into(),
+        oid,
+        name: name.to_owned(),
+        kind,
+        alias_of: known.alias_of.clone(),
+        comment: None,
+        parameters: None,
+        varargs: None,
+        result: None,
+        definition: None,
+        volatility: known.volatility,
+        internal: true,
     };
-    let mut examples = ListBuilder::new(StringBuilder::new());
-    for (name, kind) in &all {
-        if let Some((.., example)) = described(name).filter(|_| !kind.starts_with("table")) {
-            examples.values().append_value(example);
+    let forms = known.forms.iter().map(|form| {
+        let types = form.parameters.iter().enumerate();
+        let parameters = types.map(|(place, ty)| (parameter(place), Some(ty.clone())));
+        FunctionRow {
+            parameters: Some(parameters.collect()),
+            varargs: form.varargs.clone(),
+            result: form.result.clone(),
+            ..row()
         }
-        examples.append(true);
+    });
+    let texts = known.texts.iter().map(|(count, text)| FunctionRow {
+        parameters: Some((0..*count).map(|place| (parameter(place), None)).collect()),
+        definition: Some(text.clone()),
+        ..row()
+    });
+    let rows: Vec<FunctionRow> = forms.chain(texts).collect();
+    match rows.is_empty() {
+        true => vec![row()],
+        false => rows,
     }
+}
+
+/// One row for each number of parameters of a user's macro.
+fn macro_rows(
+    schema: &SchemaRow<'_>,
+    oid: i64,
+    one: &Arc<Macro>,
+    of_tables: bool,
+) -> Vec<FunctionRow> {
+    let (kind, commented) = match of_tables {
+        true => ("table_macro", CommentKind::TableMacro),
+        false => ("macro", CommentKind::Macro),
+    };
+    let rows = one.overloads.iter().map(|overload| {
+        let parameters = overload.parameters.iter();
+        FunctionRow {
+            database: schema.database.to_owned(),
+            database_oid: schema.database_oid,
+            schema: schema.name.to_owned(),
+            oid,
+            name: one.name.clone(),
+            kind,
+            alias_of: None,
+            comment: said(schema.version, commented, &one.name, None),
+            parameters: Some(parameters.map(|one| (one.name.clone(), None)).collect()),
+            varargs: None,
+            result: None,
+            definition: Some(overload.sql.clone()),
+            volatility: None,
+            internal: false,
+        }
+    });
+    rows.collect()
+}
+
+/// DuckDB's word for how often a function gives the same.
+fn stability(of: Volatility) -> &'static str {
+    match of {
+        Volatility::Immutable => "CONSISTENT",
+        Volatility::Stable => "CONSISTENT_WITHIN_QUERY",
+        Volatility::Volatile => "VOLATILE",
+    }
+}
+
+/// The sentence and the example of a function that is described.
+fn described(row: &FunctionRow) -> Option<(&'static str, &'static str)> {
+    let mut all = DESCRIPTIONS.iter().filter(|_| row.internal);
+    all.find(|(name, ..)| *name == row.name)
+        .map(|(_, text, example)| (*text, *example))
+}
+
+/// The columns that say what is called and how it is written.
+fn columns(rows: &[FunctionRow]) -> Columns {
+    let effects = rows
+        .iter()
+        .map(|row| Some(row.volatility? == Volatility::Volatile));
+    let parameters = |of: &dyn Fn(&Parameter) -> Option<String>| {
+        text_lists(rows, |row| {
+            Some(row.parameters.as_ref()?.iter().map(of).collect())
+        })
+    };
+    let example = |row: &FunctionRow| {
+        let is_table = row.kind.starts_with("table");
+        described(row)
+            .filter(|_| !is_table)
+            .map(|(_, example)| example.to_owned())
+    };
     vec![
-        ("database_name", texts(&|_, _| Some("system".into()))),
-        ("schema_name", texts(&|_, _| Some("main".into()))),
-        ("function_name", texts(&|name, _| Some(name.into()))),
-        ("function_type", texts(&|_, kind| Some(kind.into()))),
+        (
+            "database_name",
+            texts(rows, |row| Some(row.database.clone())),
+        ),
+        (
+            "database_oid",
+            texts(rows, |row| Some(row.database_oid.to_string())),
+        ),
+        ("schema_name", texts(rows, |row| Some(row.schema.clone()))),
+        ("function_name", texts(rows, |row| Some(row.name.clone()))),
+        ("alias_of", texts(rows, |row| row.alias_of.clone())),
+        ("function_type", texts(rows, |row| Some(row.kind.into()))),
         (
             "description",
-            texts(&|name, _| described(name).map(|(_, text, _)| (*text).into())),
+            texts(rows, |row| Some(described(row)?.0.to_owned())),
+        ),
+        ("comment", texts(rows, |row| row.comment.clone())),
+        ("tags", no_tags(rows)),
+        ("return_type", texts(rows, |row| row.result.clone())),
+        ("parameters", parameters(&|(name, _)| Some(name.clone()))),
+        ("parameter_types", parameters(&|(_, ty)| ty.clone())),
+        ("varargs", texts(rows, |row| row.varargs.clone())),
+        (
+            "macro_definition",
+            texts(rows, |row| row.definition.clone()),
         ),
         (
-            "internal",
-            Arc::new(BooleanArray::from(vec![true; all.len()])),
+            "has_side_effects",
+            Arc::new(effects.collect::<BooleanArray>()),
         ),
-        ("examples", Arc::new(examples.finish())),
+        ("internal", flags(rows, |row| row.internal)),
+        ("function_oid", numbers(rows, |row| Some(row.oid))),
+        (
+            "examples",
+            text_lists(rows, |row| Some(items(example(row)))),
+        ),
+        (
+            "stability",
+            texts(rows, |row| Some(stability(row.volatility?).into())),
+        ),
+        ("categories", text_lists(rows, |_| Some(vec![]))),
     ]
 }
 
