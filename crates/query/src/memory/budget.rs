@@ -129,8 +129,8 @@ impl MemoryBudget {
         let resident = Arc::new(Resident::default());
         resident.set_limit(self.limit());
         self.resident = Some(Arc::clone(&resident));
-        // Keys of indexes are found, and stored, without a change of reservations.
-        self.blocks.look_when_lending(move || resident.hold());
+        // Keys of indexes are found and stored, and columns encoded, without a change of reservations.
+        self.blocks.look_between_pieces(move || resident.hold());
         self
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What may be resident beside the limit and the pages of files: a fifth of it, and this.
 const BESIDE_BYTES: usize = 43_000_000;
 /// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
-const MARGIN_BYTES: usize = 40_000_000;
+const MARGIN_BYTES: usize = 50_000_000;
 /// How often is looked, at most.
 const PAUSE: Duration = Duration::from_millis(3);
 /// What was found in use stays there for a while. Nothing is sought until so much more is resident.
@@ -49,7 +49,8 @@ impl Resident {
         let limit = self.limit.load(Ordering::Relaxed);
         let most = limit
             .saturating_add(limit / 5)
-            .saturating_add(BESIDE_BYTES - MARGIN_BYTES);
+            .saturating_add(BESIDE_BYTES)
+            .saturating_sub(MARGIN_BYTES);
         let resident = resident_bytes().unwrap_or(0);
         state.left = state.left.min(resident);
         if resident > most && resident > state.left + STEP_BYTES {

@@ -40,7 +40,7 @@ pub struct BufferPool {
     misses: AtomicU64,
     evictions: AtomicU64,
     wipes: Arc<AtomicBool>,
-    lending: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    look: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// What a pool holds and did.
@@ -146,14 +146,22 @@ impl BufferPool {
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
             wipes: Arc::default(),
-            lending: OnceLock::new(),
+            look: OnceLock::new(),
         }
     }
 
-    /// Has a look taken whenever memory is lent: by then a piece of long work has let go of what its last piece took. The first look counts.
-    pub fn look_when_lending(&self, look: impl Fn() + Send + Sync + 'static) {
+    /// Has a look taken between the pieces of long work, when a piece has let go of the memory that it took: whenever memory is lent,
+    /// and when rows of a column are encoded or decoded. The first look counts.
+    pub fn look_between_pieces(&self, look: impl Fn() + Send + Sync + 'static) {
         // A second one would be of the same process.
-        let _ = self.lending.set(Box::new(look));
+        let _ = self.look.set(Box::new(look));
+    }
+
+    /// Takes the look that was asked for.
+    pub(crate) fn look(&self) {
+        if let Some(look) = self.look.get() {
+            look();
+        }
     }
 
     /// Has opened blocks overwritten with zeros when the pool, and whoever still reads them, lets them go; or no more.
@@ -188,9 +196,7 @@ impl BufferPool {
     pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Lent {
         self.lent_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.shrink_to(self.for_blocks());
-        if let Some(look) = self.lending.get() {
-            look();
-        }
+        self.look();
         Lent {
             pool: Arc::clone(self),
             bytes,

@@ -421,6 +421,8 @@ impl Store {
                     Error::InvalidInput("the array is not of the column's type".into())
                 }
             })?;
+        // Trying encodings took megabytes, and let them go.
+        self.blocks.pool().look();
         if encoded.len() > MAX_PAYLOAD_BYTES {
             return Err(too_large());
         }
@@ -501,6 +503,7 @@ impl Store {
         let bytes = self.blocks.read(Role::ColumnData, &segment.block)?;
         let array = self.codec.decode(&column.ty, group.rows, &bytes, mask);
         let array = array.map_err(|_| malformed("column segment"))?;
+        self.blocks.pool().look();
         if selected == rows && array.null_count() as u64 != segment.null_count {
             return Err(malformed("null count of a column segment"));
         }
