@@ -24,7 +24,7 @@ pub use codec::{
 pub use column_type::{
     ArrayType, Bounds, Collation, ColumnType, EnumType, HUGEINT, MAX_DECIMAL_PRECISION,
     MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, Parts, Properties,
-    UHUGEINT, UnionType, Values,
+    UHUGEINT, UnionType, Values, called_json, is_called_json, is_json_item, list_item, plain_item,
 };
 pub use expected_panics::{expect_panics, is_panic_expected};
 pub use nested_values::{compact, row_bytes};

@@ -73,6 +73,9 @@ TYPES["array-of-lists"] = sized(listed(sized(TYPES["varchar"], 100_000)), 1)
 TYPES["union"] = united([("h", TYPES["hugeint"]), ("ü", TYPES["uhugeint"])])
 TYPES["union-of-unions"] = united([("u", listed(united([("a", TYPES["tinyint"])])))])
 
+JSON = tag(26, 1)
+TYPES["json-within"] = mapped(JSON, structured([("a", sized(listed(JSON), 2)), ("b", JSON)]))
+
 
 def validity(rows):
     """The byte that says whether rows are NULL, and their bits."""

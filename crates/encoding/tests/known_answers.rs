@@ -80,6 +80,13 @@ fn named(name: &str) -> ColumnType {
         "array" => array(C::HugeInt, 2),
         "union" => union(vec![("h", C::HugeInt), ("ü", C::UHugeInt)]),
         "union-of-unions" => union(vec![("u", list(union(vec![("a", C::Int8)])))]),
+        "json-within" => C::Map(MapType::new(
+            C::Json,
+            C::Struct(vec![
+                ("a".into(), array(list(C::Json), 2)),
+                ("b".into(), C::Json),
+            ]),
+        )),
         "array-of-lists" => array(list(array(C::Varchar, 100_000)), 1),
         "enum" => {
             C::Enum(EnumType::new(["sad", "ok", "häppy"].map(String::from).to_vec()).unwrap())

@@ -87,13 +87,7 @@ pub(crate) fn sources(
             "\"{path}\" is empty: it has no columns"
         )));
     };
-    let fields = fields.iter().map(|(name, shape)| {
-        let field = Field::new(name, shape.arrow(), true);
-        match shape.json_places() {
-            JsonPlaces::Here => called_json(field),
-            _ => field,
-        }
-    });
+    let fields = fields.iter().map(|(name, shape)| shape.field(name));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let tables = tables(paths, packing, &schema, &Form::Values(places))?;
     tables.into_iter().map(told_apart).collect()

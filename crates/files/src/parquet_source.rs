@@ -18,7 +18,7 @@ use hushdb_query::functions::{Zone, shown_field};
 use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::{Error, ErrorKind, Result, with_blobs, without_values};
-use hushdb_storage::{ColumnType, input_path, open_input, same_name};
+use hushdb_storage::{ColumnType, input_path, list_item, open_input, same_name};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::LogicalType;
 use parquet::errors::ParquetError;
@@ -139,7 +139,24 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
 /// since a HUGEINT holds less than they may, and bytes as [`with_blobs`].
 fn read_as(field: &FieldRef) -> FieldRef {
     let shown = shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field));
-    with_blobs(&without_huge(&shown))
+    with_json_items(&with_blobs(&without_huge(&shown)))
+}
+
+/// A field whose lists of JSON say that they are as all lists do here.
+fn with_json_items(field: &FieldRef) -> FieldRef {
+    let changed = match field.data_type() {
+        DataType::List(item) => {
+            let item = with_json_items(item);
+            DataType::List(Arc::new(list_item(item.as_ref().clone())))
+        }
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_json_items).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(with_json_items(entries), *is_sorted),
+        _ => return Arc::clone(field),
+    };
+    match changed == *field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(changed)),
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
 use hushdb_storage::{
     ArrayType, BIT, Collation, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
-    MapType, TIMETZ, UHUGEINT, UnionType, Values,
+    MapType, TIMETZ, UHUGEINT, UnionType, plain_item,
 };
+pub use hushdb_storage::{called_json, is_called_json};
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
     TimezoneInfo, UnionField,
@@ -29,8 +30,6 @@ const EXTENSION_KEY: &str = "ARROW:extension:name";
 
 /// What says in the metadata of a field by which collation its texts are compared.
 const COLLATION_KEY: &str = "hushdb.collation";
-/// Arrow's extension name for JSON in a text.
-const JSON_EXTENSION: &str = "arrow.json";
 
 /// DuckDB's default for a bare `DECIMAL`.
 const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
@@ -229,26 +228,11 @@ fn sound(ty: ColumnType) -> Result<ColumnType> {
             return Err(Error::binder("Can't pack nothing into a struct"));
         }
     }
-    if has_json(&ty) {
-        return Err(Error::unsupported(
-            "JSON in lists, structs and maps cannot be stored; use VARCHAR there, or a column of JSON",
-        ));
-    }
     match ty.is_valid() {
         true => Ok(ty),
         false => Err(Error::unsupported(format!(
             "a type is nested at most {MAX_TYPE_DEPTH} deep and has at most {MAX_TYPES_IN_TYPE} types in it"
         ))),
-    }
-}
-
-/// Whether a type that is nested has JSON right in it.
-fn has_json(ty: &ColumnType) -> bool {
-    match ty.properties().values {
-        Values::List(item) => *item == ColumnType::Json,
-        Values::Map(entry) => has_json(entry),
-        Values::Struct(fields) => fields.iter().any(|(_, ty)| *ty == ColumnType::Json),
-        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => false,
     }
 }
 
@@ -367,7 +351,20 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
     }
 }
 
-/// The same but for JSON, which is text within other values.
+/// The same of what is within another type, where a text has no collation.
+fn type_within(field: &Field) -> Result<ColumnType> {
+    match is_called_json(field) {
+        true => Ok(ColumnType::Json),
+        false => plain_type(field),
+    }
+}
+
+/// The same of the items of a list.
+fn item_type(item: &Field) -> Result<ColumnType> {
+    type_within(&plain_item(item))
+}
+
+/// The same but for what a field says of its texts.
 fn plain_type(field: &Field) -> Result<ColumnType> {
     use ColumnType as C;
     Ok(match field.data_type() {
@@ -406,13 +403,13 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
             plain_type(&Field::new(field.name(), value.as_ref().clone(), true))?
         }
         of @ DataType::List(item) if let Some(length) = ArrayType::length_of(of) => {
-            sound(C::Array(array_of(plain_type(item)?, length.into())?))?
+            sound(C::Array(array_of(item_type(item)?, length.into())?))?
         }
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
         | DataType::ListView(item)
-        | DataType::LargeListView(item) => sound(C::List(Box::new(plain_type(item)?)))?,
+        | DataType::LargeListView(item) => sound(C::List(Box::new(item_type(item)?)))?,
         DataType::Struct(fields) if is_row(fields) => {
             return Err(Error::invalid(
                 "A table cannot be created from an unnamed struct",
@@ -422,7 +419,7 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
             if let Some(found) = enum_type(field.data_type()) {
                 return Ok(C::Enum(found));
             }
-            let field = |f: &Arc<Field>| Ok((f.name().clone(), plain_type(f)?));
+            let field = |f: &Arc<Field>| Ok((f.name().clone(), type_within(f)?));
             if let Some(members) = UnionType::members_of(of) {
                 let members = members.iter().map(field).collect::<Result<_>>()?;
                 return Ok(C::Union(sound_union(members)?));
@@ -433,7 +430,7 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
             if let DataType::Struct(fields) = entries.data_type()
                 && let [key, value] = &fields[..] =>
         {
-            sound(C::Map(MapType::new(plain_type(key)?, plain_type(value)?)))?
+            sound(C::Map(MapType::new(type_within(key)?, type_within(value)?)))?
         }
         _ => return Err(refused(&display_type(field))),
     })
@@ -445,20 +442,6 @@ pub fn is_called_uuid(field: &Field) -> bool {
         .metadata()
         .get(EXTENSION_KEY)
         .is_some_and(|name| name == UUID_EXTENSION)
-}
-
-/// Whether a text is known to be JSON.
-pub fn is_called_json(field: &Field) -> bool {
-    field.data_type().is_string()
-        && field
-            .metadata()
-            .get(EXTENSION_KEY)
-            .is_some_and(|name| name == JSON_EXTENSION)
-}
-
-/// The field, as one of texts that are JSON.
-pub fn called_json(field: Field) -> Field {
-    field.with_metadata([(EXTENSION_KEY.to_string(), JSON_EXTENSION.to_string())].into())
 }
 
 /// The collation of the texts of a field.
@@ -546,7 +529,8 @@ pub fn type_name(data_type: &DataType) -> String {
         | DataType::ListView(f) => {
             let length = ArrayType::length_of(data_type);
             let length = length.map(|length| length.to_string());
-            format!("{}[{}]", display_type(f), length.unwrap_or_default())
+            let item = display_type(&plain_item(f));
+            format!("{item}[{}]", length.unwrap_or_default())
         }
         DataType::Struct(fields) => {
             if let Some(found) = enum_type(data_type) {
@@ -662,6 +646,9 @@ mod tests {
             "ENUM('a')[]",
             "MAP(VARCHAR, MAP(DATE, DECIMAL(5,2)[]))",
             "JSON",
+            "JSON[]",
+            "MAP(JSON, STRUCT(a JSON[2][], \"b c\" JSON))",
+            "UNION(j JSON, n INTEGER)",
             "UNION(num INTEGER, \"s t\" VARCHAR[])",
             "UNION(u UNION(a DATE), m MAP(VARCHAR, UNION(a DATE, b TIME)))[2]",
         ] {
@@ -672,15 +659,11 @@ mod tests {
     #[test]
     fn refuses_by_name() {
         for name in [
-            "JSON[]",
-            "MAP(INTEGER, JSON)",
-            "JSON[3]",
             "INTEGER[0]",
             "INTEGER[100001]",
             "INTEGER[99999999999]",
             "STRUCT(a INTEGER, A INTEGER)",
             "UNION(a INTEGER, A INTEGER)",
-            "UNION(a JSON)",
             "DECIMAL(39,2)",
             "DECIMAL(4,5)",
             "ENUM('a', 'a')",

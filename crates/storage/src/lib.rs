@@ -69,7 +69,8 @@ pub use hushdb_encoding::{
     ArrayType, BIT, BitString, CodecError, Collation, ColumnType, EncodedSegment, EnumType,
     HUGEINT, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH,
     MAX_TYPES_IN_TYPE, MapType, TIMETZ, TimeTz, UHUGEINT, UnionType, Values, VortexCodec,
-    bit_string, expect_panics, is_panic_expected,
+    bit_string, called_json, expect_panics, is_called_json, is_json_item, is_panic_expected,
+    list_item, plain_item,
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};

@@ -34,7 +34,7 @@ pub(super) struct Excuse {
 }
 
 /// The excuses. Each stands in docs/DIFFERENCES.md, with the reason.
-pub(super) const EXCUSES: [Excuse; 14] = [
+pub(super) const EXCUSES: [Excuse; 13] = [
     Excuse {
         name: "not there in DuckDB",
         applies: |seen| {
@@ -66,14 +66,6 @@ pub(super) const EXCUSES: [Excuse; 14] = [
     Excuse {
         name: "order of evaluation",
         applies: evaluation_order,
-    },
-    Excuse {
-        name: "JSON in a list is VARCHAR",
-        applies: |seen| {
-            same_rows_of_other_type(seen, |ours, theirs| {
-                ours == theirs.replace("JSON", "VARCHAR") && theirs.ends_with("[]")
-            })
-        },
     },
     Excuse {
         name: "TRY_CAST beside NULL",
@@ -177,15 +169,6 @@ fn both<'a>(seen: &Seen<'a>) -> Option<(&'a Answer, &'a Answer)> {
         (Outcome::Rows(ours), Ok(theirs)) => Some((ours, theirs)),
         _ => None,
     }
-}
-
-/// The same rows, where all types that are not the same are of such a pair.
-fn same_rows_of_other_type(seen: &Seen<'_>, pair: fn(&str, &str) -> bool) -> bool {
-    both(seen).is_some_and(|(ours, theirs)| {
-        let pairs = ours.types.iter().zip(&theirs.types);
-        let mut other = pairs.filter(|(ours, theirs)| ours != theirs);
-        other.all(|(ours, theirs)| pair(ours, theirs)) && same_rows(seen, ours, theirs)
-    })
 }
 
 /// Names and types are the same.

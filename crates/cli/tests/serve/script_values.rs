@@ -107,6 +107,7 @@ fn list(item: u32, letters: &mut Peekable<Chars<'_>>, of: &str) -> String {
                 let text = until(letters, &[',', '}']);
                 items.push(match text.as_str() {
                     "NULL" => text,
+                    _ if item == JSON => plain(item, &text, of),
                     _ => in_quotes_if_needed(plain(item, &text, of)),
                 });
             }

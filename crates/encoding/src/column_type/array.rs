@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field};
 
 use super::ColumnType;
+use super::json::{inner_field, list_item, name_without_json};
 use crate::wire::{Reader, WireError, Writer};
 
 /// What the name of the field of items begins with.
@@ -49,9 +50,10 @@ impl ArrayType {
         let DataType::List(item) = of else {
             return None;
         };
-        let length = item.name().strip_prefix(MARK)?.strip_suffix(']')?;
+        let name = name_without_json(item);
+        let length = name.strip_prefix(MARK)?.strip_suffix(']')?;
         let length = length.parse().ok()?;
-        (item.name() == &name_of(length)).then_some(length)
+        (name == name_of(length)).then_some(length)
     }
 
     /// The Arrow field of the items of an ARRAY of this length.
@@ -61,12 +63,13 @@ impl ArrayType {
 
     /// What an ARRAY is to Arrow.
     pub(super) fn arrow(&self) -> DataType {
-        DataType::List(Arc::new(Self::field(self.item.arrow(), self.length)))
+        let item = inner_field(&name_of(self.length), &self.item, true);
+        DataType::List(Arc::new(list_item(item)))
     }
 
     pub(super) fn write(&self, out: &mut Writer) {
         out.u32(self.length);
-        self.item.write(out);
+        self.item.write_within(out);
     }
 
     /// Reads the length, which comes before the type of the items.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef};
 
 use super::ColumnType;
+use super::json::inner_field;
 
 /// The types of a MAP's keys and values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +46,7 @@ impl MapType {
     /// The Arrow field of a map's entries, with names that Arrow's specification recommends.
     fn entries_field(&self) -> FieldRef {
         let fields = ["key", "value"].into_iter().zip(self.parts());
-        let fields = fields.map(|(name, ty)| Field::new(name, ty.arrow(), name == "value"));
+        let fields = fields.map(|(name, ty)| inner_field(name, ty, name == "value"));
         let entry = DataType::Struct(fields.collect());
         Arc::new(Field::new("entries", entry, false))
     }

@@ -8,6 +8,7 @@
 mod array;
 mod collation;
 mod enumeration;
+mod json;
 mod map;
 mod properties;
 mod union;
@@ -20,10 +21,12 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use crate::bit_string::BIT;
 use crate::time_tz::TIMETZ;
 use crate::wire::{Reader, WireError, Writer};
+use json::inner_field;
 
 pub use array::ArrayType;
 pub use collation::Collation;
 pub use enumeration::EnumType;
+pub use json::{called_json, is_called_json, is_json_item, list_item, plain_item};
 pub use map::MapType;
 pub use properties::{Bounds, Parts, Properties, Values};
 pub use union::UnionType;
@@ -42,6 +45,9 @@ pub const UHUGEINT: DataType = DataType::Decimal256(40, 0);
 pub const MAX_TYPE_DEPTH: usize = 32;
 /// A type has at most this many types in it, itself included.
 pub const MAX_TYPES_IN_TYPE: usize = 1024;
+
+/// What stands for JSON within another type.
+const JSON_WITHIN: [u8; 3] = [26, 1, 0];
 
 /// Type of a column. Everything else is refused by name before it reaches storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -156,12 +162,12 @@ impl ColumnType {
 
     /// The Arrow field of the values in a list.
     pub(crate) fn list_item(item: &Self) -> Field {
-        Field::new_list_field(item.arrow(), true)
+        list_item(inner_field(Field::LIST_FIELD_DEFAULT_NAME, item, true))
     }
 
     /// The Arrow fields of a struct.
     pub(crate) fn struct_fields(fields: &[(String, Self)]) -> Fields {
-        let field = |(name, ty): &(String, Self)| Field::new(name, ty.arrow(), true);
+        let field = |(name, ty): &(String, Self)| inner_field(name, ty, true);
         fields.iter().map(field).collect()
     }
 
@@ -238,13 +244,13 @@ impl ColumnType {
         out.raw(&self.head());
         match self {
             Self::Enum(values) => return values.write(out),
-            Self::Map(map) => return map.parts().for_each(|ty| ty.write(out)),
+            Self::Map(map) => return map.parts().for_each(|ty| ty.write_within(out)),
             Self::Array(array) => return array.write(out),
             Self::Union(union) => return Self::write_fields(union.members(), out),
             _ => {}
         }
         match self.properties().values {
-            Values::List(item) => item.write(out),
+            Values::List(item) => item.write_within(out),
             Values::Struct(fields) => Self::write_fields(fields, out),
             Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes | Values::Map(_) => {}
         }
@@ -254,7 +260,15 @@ impl ColumnType {
         out.count(fields.len());
         for (name, ty) in fields {
             out.text(name);
-            ty.write(out);
+            ty.write_within(out);
+        }
+    }
+
+    /// The same for a type within another. Where releases knew no JSON there, they took it for a VARCHAR.
+    fn write_within(&self, out: &mut Writer) {
+        match *self == Self::Json {
+            true => out.raw(&JSON_WITHIN),
+            false => self.write(out),
         }
     }
 
@@ -325,6 +339,10 @@ impl ColumnType {
             return Err(WireError);
         }
         let [tag, a, b] = reader.array::<3>()?;
+        if tag == JSON_WITHIN[0] && depth < MAX_TYPE_DEPTH {
+            let is_json = [tag, a, b] == JSON_WITHIN;
+            return is_json.then_some(Self::Json).ok_or(WireError);
+        }
         if let (13, Some(collation), 0) = (tag, Collation::of_byte(a), b) {
             return Ok(Self::Collated(collation));
         }

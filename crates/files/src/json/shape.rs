@@ -5,7 +5,8 @@
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use hushdb_query::functions::JsonPlaces;
-use hushdb_storage::HUGEINT;
+use hushdb_sql::type_names::called_json;
+use hushdb_storage::{HUGEINT, list_item};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
@@ -138,11 +139,23 @@ impl Shape {
             Self::Double => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Self::List(item) => DataType::List(Arc::new(Field::new_list_field(item.arrow(), true))),
+            Self::List(item) => {
+                let item = item.field(Field::LIST_FIELD_DEFAULT_NAME);
+                DataType::List(Arc::new(list_item(item)))
+            }
             Self::Struct(fields) => {
-                let field = |(name, shape): &(String, Self)| Field::new(name, shape.arrow(), true);
+                let field = |(name, shape): &(String, Self)| shape.field(name);
                 DataType::Struct(fields.iter().map(field).collect())
             }
+        }
+    }
+
+    /// A field of values of this shape.
+    pub(super) fn field(&self, name: &str) -> Field {
+        let field = Field::new(name, self.arrow(), true);
+        match self {
+            Self::Unknown | Self::Json => called_json(field),
+            _ => field,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::rows::{Cell, POSTGRES_TYPE, row};
 use datafusion::arrow::datatypes::{DataType, Field};
 use hushdb_sql::type_names::{is_called_json, is_enum};
-use hushdb_storage::{BIT, ColumnType, Declared, TIMETZ, UnionType};
+use hushdb_storage::{BIT, ColumnType, Declared, TIMETZ, UnionType, is_json_item};
 use std::num::NonZeroU32;
 
 /// A type of the catalog.
@@ -289,7 +289,10 @@ pub fn postgres_type(ty: &DataType) -> u32 {
         DataType::Timestamp(_, Some(_)) => 1184,
         DataType::Interval(_) | DataType::Duration(_) => 1186,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            array_of(postgres_type(item.data_type()))
+            match is_json_item(item) {
+                true => array_of(JSON),
+                false => array_of(postgres_type(item.data_type())),
+            }
         }
         of if is_enum(of) || UnionType::members_of(of).is_some() => 25,
         DataType::Struct(_) | DataType::Map(..) => 114,

@@ -5,6 +5,7 @@
 //! numbers       integers, decimals, floats, and what stands beside them
 //! temporal      dates and timestamps
 //! nested        lists and structs, value by value within them
+//! json          JSON within these
 //! implicit      what a value becomes where several types are at hand: the member of a UNION
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! DuckDB. Knows no function and no plan: both ask it.
 
 mod implicit;
+mod json;
 mod nested;
 pub(crate) mod number_kind;
 mod numbers;
@@ -21,7 +23,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 
 pub(crate) use implicit::implicit_cost;
-pub(crate) use nested::{common as common_type, entry_types, map_of};
+pub(crate) use json::{
+    STAND_IN, field_of, has_json_within, stand_in, with_stand_ins, without_json, without_stand_ins,
+};
+pub(crate) use nested::{common as common_type, entry_fields, entry_types, map_of};
 
 /// What common type is looked for.
 #[derive(Clone, Copy, PartialEq)]
@@ -46,6 +51,11 @@ pub(crate) fn common_of<'a>(
         .any(|(ty, before)| ty != before);
     match (mixed, types.iter().any(DataType::is_nested)) {
         (false, _) => None,
+        // JSON is compared as the text that it is.
+        (true, true) if what == For::Comparison => {
+            let texts: Vec<_> = types.iter().map(without_json).collect();
+            nested::common(&texts)
+        }
         (true, true) => nested::common(&types),
         (true, false) => {
             if what == For::Value

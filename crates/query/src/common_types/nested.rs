@@ -3,6 +3,7 @@
 //! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
 //! all; what `row(...)` made has no names, and is matched in order.
 
+use super::json::{STAND_IN, has_json_within, with_stand_ins, without_stand_ins};
 use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -12,6 +13,15 @@ use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
 pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
+    if !types.iter().any(has_json_within) {
+        return common_known(types);
+    }
+    let known: Vec<_> = types.iter().map(with_stand_ins).collect();
+    common_known(&known).map(|common| without_stand_ins(&common))
+}
+
+/// The same where something stands for JSON, which all else becomes beside it.
+fn common_known(types: &[DataType]) -> Option<DataType> {
     let mut known = types.iter().filter(|ty| **ty != DataType::Null);
     let Some(first) = known.next() else {
         return Some(DataType::Null);
@@ -21,6 +31,9 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
         return Some(first.clone());
     }
     let all = || std::iter::once(first).chain(others.iter().copied());
+    if all().any(|ty| *ty == STAND_IN) {
+        return Some(STAND_IN);
+    }
     // What stands beside a UNION becomes one; of several it is the one that has most members.
     let most = all().map(count_members).max().filter(|most| *most > 0);
     if let Some(most) = most {
@@ -42,14 +55,14 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
         DataType::Map(..) => {
             let entries = all().map(entry_types).collect::<Option<Vec<_>>>()?;
             let common_of = |part: fn(&(&DataType, &DataType)) -> DataType| {
-                common(&entries.iter().map(part).collect::<Vec<_>>())
+                common_known(&entries.iter().map(part).collect::<Vec<_>>())
             };
             let key = common_of(|(key, _)| (*key).clone())?;
             Some(map_of(&key, &common_of(|(_, value)| (*value).clone())?))
         }
         first if item_of(first).is_some() => {
             let items = all().map(|ty| Some(item_of(ty)?.data_type().clone()));
-            let item = common(&items.collect::<Option<Vec<_>>>()?)?;
+            let item = common_known(&items.collect::<Option<Vec<_>>>()?)?;
             // A list beside an array becomes one, if it has as many values.
             let field = match all().filter_map(ArrayType::length_of).max() {
                 Some(length) => ArrayType::field(item, length),
@@ -85,12 +98,17 @@ pub(crate) fn map_of(key: &DataType, value: &DataType) -> DataType {
 
 /// The types of a map's keys and values.
 pub(crate) fn entry_types(map: &DataType) -> Option<(&DataType, &DataType)> {
+    entry_fields(map).map(|(key, value)| (key.data_type(), value.data_type()))
+}
+
+/// The fields of a map's keys and values.
+pub(crate) fn entry_fields(map: &DataType) -> Option<(&FieldRef, &FieldRef)> {
     let DataType::Map(entries, _) = map else {
         return None;
     };
     match entries.data_type() {
         DataType::Struct(fields) => match fields.iter().as_slice() {
-            [key, value] => Some((key.data_type(), value.data_type())),
+            [key, value] => Some((key, value)),
             _ => None,
         },
         _ => None,
@@ -130,7 +148,7 @@ fn common_struct(structs: &[&Fields]) -> Option<DataType> {
         }
     }
     let fields = fields.into_iter();
-    let fields = fields.map(|(name, types)| Some(Field::new(name, common(&types)?, true)));
+    let fields = fields.map(|(name, types)| Some(Field::new(name, common_known(&types)?, true)));
     Some(DataType::Struct(fields.collect::<Option<Fields>>()?))
 }
 

@@ -2,9 +2,10 @@
 //!
 //! What must hold: what is asked for is no less than what the call takes beside its arguments.
 
+use super::json_within::{known_types, relabelled, taken, without_json_within};
 use super::room::{Memory, Room, bytes_of};
 use super::whole::{item, list_of};
-use crate::common_types::map_of;
+use crate::common_types::{field_of, map_of};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
@@ -127,10 +128,12 @@ impl ScalarUDFImpl for Asked {
         {
             return Err(Error::binder("flatten takes a list of lists").into());
         }
-        let field = |ty: &DataType| Arc::new(Field::new("", self.taken(ty), true));
-        let fields: Vec<FieldRef> = types.iter().map(field).collect();
-        let coerced = fields_with_udf(&fields, self.inner.as_ref())?;
-        Ok(coerced.iter().map(|f| f.data_type().clone()).collect())
+        taken(self.name(), types, |known| {
+            let field = |ty: &DataType| Arc::new(Field::new("", self.taken(ty), true));
+            let fields: Vec<FieldRef> = known.iter().map(field).collect();
+            let coerced = fields_with_udf(&fields, self.inner.as_ref())?;
+            Ok(coerced.iter().map(|f| f.data_type().clone()).collect())
+        })
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -138,7 +141,21 @@ impl ScalarUDFImpl for Asked {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        let known = known_types(self.name(), args.arg_fields).into_iter();
+        let fields = known.zip(args.arg_fields);
+        let fields = fields.map(|(known, field)| match known == *field.data_type() {
+            true => Arc::clone(field),
+            false => Arc::new(Field::new(field.name(), known, field.is_nullable())),
+        });
+        let given = self.inner.return_field_from_args(ReturnFieldArgs {
+            arg_fields: &fields.collect::<Vec<_>>(),
+            scalar_arguments: args.scalar_arguments,
+        })?;
+        let field = field_of(given.name(), given.data_type(), given.is_nullable());
+        Ok(match field.data_type() == given.data_type() {
+            true => given,
+            false => Arc::new(field),
+        })
     }
 
     fn with_updated_config(&self, config: &ConfigOptions) -> Option<ScalarUDF> {
@@ -175,9 +192,11 @@ impl ScalarUDFImpl for Asked {
         let given = given.fold(0, usize::saturating_add);
         let mut room = Room::new(&self.memory.0);
         room.take_if_long(given.saturating_mul(self.times))?;
-        match self.inner.invoke_with_args(args)? {
-            ColumnarValue::Array(made) => room.result(made, false, number_rows),
-            ColumnarValue::Scalar(made) => room.result(made.to_array()?, true, number_rows),
-        }
+        let to = args.return_field.data_type().clone();
+        let (made, constant) = match self.inner.invoke_with_args(without_json_within(args)?)? {
+            ColumnarValue::Array(made) => (made, false),
+            ColumnarValue::Scalar(made) => (made.to_array()?, true),
+        };
+        room.result(relabelled(made, &to)?, constant, number_rows)
     }
 }

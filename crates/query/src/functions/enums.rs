@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::enum_type;
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, BIT, ColumnType, EnumType, TIMETZ, UnionType};
+use hushdb_storage::{ArrayType, BIT, ColumnType, EnumType, TIMETZ, UnionType, plain_item};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn type_without_enums(of: &DataType) -> DataType {
     match of {
         of if enum_type(of).is_some() || *of == TIMETZ || *of == BIT => DataType::Utf8View,
         DataType::List(item) => {
-            let item = field_without_enums(item);
+            let item = field_without_enums(&Arc::new(plain_item(item)));
             match ArrayType::length_of(of) {
                 Some(_) => {
                     let name = Field::LIST_FIELD_DEFAULT_NAME;

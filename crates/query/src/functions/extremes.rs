@@ -7,7 +7,7 @@ use super::comparison_key::key_type;
 use super::extreme_by_key::ExtremeByKey;
 use super::float_extremes::of_floats;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
-use datafusion::arrow::datatypes::{ByteViewType, DataType, FieldRef};
+use datafusion::arrow::datatypes::{ByteViewType, DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
     Signature, StatisticsArgs,
 };
 use hushdb_sql::Error;
+use hushdb_sql::type_names::{called_json, is_called_json};
 use hushdb_storage::Collation;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -114,6 +115,16 @@ impl AggregateUDFImpl for FastExtreme {
             return Err(Error::unsupported(what).into());
         }
         self.planned.return_type(arg_types)
+    }
+
+    fn return_field(&self, args: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<_> = args.iter().map(|field| field.data_type().clone()).collect();
+        let field = Field::new(self.name(), self.return_type(&types)?, true);
+        let is_json = args.iter().any(|field| is_called_json(field));
+        Ok(Arc::new(match is_json && field.data_type().is_string() {
+            true => called_json(field),
+            false => field,
+        }))
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -6,10 +6,10 @@
 use super::unions::member_at;
 use super::value_text;
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
-use hushdb_sql::type_names::enum_type;
-use hushdb_storage::UnionType;
+use hushdb_sql::type_names::{enum_type, is_called_json};
+use hushdb_storage::{UnionType, plain_item};
 
 /// Text as a JSON string, in quotes (RFC 8259, section 7).
 pub fn json_string(text: &str) -> String {
@@ -56,28 +56,36 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
         return Ok("null".to_owned());
     }
     match array.data_type() {
-        DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref()),
-        DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref()),
-        DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref()),
+        DataType::List(item) => list(item, array.as_list::<i32>().value(row).as_ref()),
+        DataType::LargeList(item) => list(item, array.as_list::<i64>().value(row).as_ref()),
+        DataType::FixedSizeList(item, _) => {
+            list(item, array.as_fixed_size_list().value(row).as_ref())
+        }
         of if let Some(members) = UnionType::members_of(of) => {
             let found = member_at(members, array.as_struct(), row).into_iter();
             object(found.map(|(member, values)| {
-                let value = json_value(values.as_ref(), row)?;
+                let value = json_of(member, values.as_ref(), row)?;
                 Ok((member.name().clone(), value))
             }))
         }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             let columns = array.as_struct().columns();
             object(fields.iter().zip(columns).map(|(field, column)| {
-                let value = json_value(column.as_ref(), row)?;
+                let value = json_of(field, column.as_ref(), row)?;
                 Ok((field.name().clone(), value))
             }))
         }
         DataType::Map(_, _) => {
             let entries = array.as_map().value(row);
+            let fields = entries.fields();
             object((0..entries.len()).map(|entry| {
                 let key = value_text(entries.column(0).as_ref(), entry)?.unwrap_or_default();
-                Ok((key, json_value(entries.column(1).as_ref(), entry)?))
+                let of = entries.column(1).as_ref();
+                let value = match fields.get(1) {
+                    Some(field) => json_of(field, of, entry)?,
+                    None => json_value(of, entry)?,
+                };
+                Ok((key, value))
             }))
         }
         data_type => {
@@ -95,6 +103,14 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
     }
 }
 
+/// A value of a field as JSON: what is JSON stays what it is, but for blanks.
+pub(super) fn json_of(field: &Field, array: &dyn Array, row: usize) -> Result<String, ArrowError> {
+    match is_called_json(field) && array.is_valid(row) {
+        true => Ok(without_blanks(&value_text(array, row)?.unwrap_or_default())),
+        false => json_value(array, row),
+    }
+}
+
 /// A number with a digit before its point.
 pub(super) fn with_zero(text: String) -> String {
     match text.strip_prefix('.') {
@@ -106,8 +122,9 @@ pub(super) fn with_zero(text: String) -> String {
     }
 }
 
-fn list(items: &dyn Array) -> Result<String, ArrowError> {
-    let items = (0..items.len()).map(|item| json_value(items, item));
+fn list(field: &Field, items: &dyn Array) -> Result<String, ArrowError> {
+    let field = plain_item(field);
+    let items = (0..items.len()).map(|item| json_of(&field, items, item));
     Ok(format!(
         "[{}]",
         items.collect::<Result<Vec<_>, _>>()?.join(",")

@@ -3,10 +3,11 @@
 //!
 //! What must hold: a lambda sees the rows of its own items only, never those of a list that is NULL.
 
-use super::nested_cast::cast_nested;
+use super::json_within::{relabelled, taken};
+use super::nested_cast::{cast_field, cast_nested};
 use super::room::{Memory, Room, written_bytes};
 use super::whole::{item, items_of, list_of, listed};
-use crate::common_types::common_type;
+use crate::common_types::{common_type, field_of, stand_in};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, UInt32Array, new_null_array,
@@ -21,6 +22,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::plain_item;
 use std::sync::Arc;
 
 /// What an item takes beside its value: where it lies, and its row and place.
@@ -116,7 +118,7 @@ impl OfItems {
 
 fn item_field(list: &DataType) -> Result<FieldRef> {
     match list {
-        DataType::List(item) => Ok(Arc::clone(item)),
+        DataType::List(item) => Ok(Arc::new(plain_item(item))),
         other => plan_err!("expected a list, not {other}"),
     }
 }
@@ -135,7 +137,7 @@ impl HigherOrderUDFImpl for OfItems {
     }
 
     fn coerce_value_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.brought_to(types)
+        taken(self.name, types, |known| self.brought_to(known))
     }
 
     fn lambda_parameters(
@@ -157,11 +159,11 @@ impl HigherOrderUDFImpl for OfItems {
     fn return_field_from_args(&self, args: HigherOrderReturnFieldArgs) -> Result<FieldRef> {
         let (list, lambda, _) = self.parts(args.arg_fields)?;
         let to = match self.purpose {
-            Purpose::Transform => list_of(lambda.data_type().clone()),
-            Purpose::Filter => list_of(item_field(list.data_type())?.data_type().clone()),
-            Purpose::Reduce => item_field(list.data_type())?.data_type().clone(),
+            Purpose::Transform => list_of(stand_in(lambda)),
+            Purpose::Filter => list_of(stand_in(item_field(list.data_type())?.as_ref())),
+            Purpose::Reduce => stand_in(item_field(list.data_type())?.as_ref()),
         };
-        Ok(Arc::new(Field::new(self.name, to, true)))
+        Ok(Arc::new(field_of(self.name, &to, true)))
     }
 
     /// The items of lists that are NULL are left out here; the library would write the list of a constant once for each row.
@@ -186,11 +188,13 @@ impl HigherOrderUDFImpl for OfItems {
         let made = match self.purpose {
             Purpose::Reduce => {
                 let first = first.map(|first| first.to_array(args.number_rows));
-                reduced(lists, lambda, first.transpose()?)?
+                let (_, given, _) = self.parts(&args.arg_fields)?;
+                reduced(lists, (lambda, given), first.transpose()?)?
             }
             Purpose::Transform => transformed(lists, lambda, &mut room)?,
             Purpose::Filter => filtered(lists, lambda, &mut room)?,
         };
+        let made = relabelled(made, args.return_type())?;
         Ok(ColumnarValue::Array(made))
     }
 }
@@ -284,10 +288,10 @@ fn filtered(lists: &ListArray, lambda: &LambdaArgument, room: &mut Room) -> Resu
 /// The items of each list put together two by two, from the left.
 fn reduced(
     lists: &ListArray,
-    lambda: &LambdaArgument,
+    lambda: (&LambdaArgument, &Field),
     first: Option<ArrayRef>,
 ) -> Result<ArrayRef> {
-    let to = lists.value_type();
+    let to = item_field(lists.data_type())?;
     let mut work = Reduction::begin(lists, first)?;
     let mut step = 0;
     while work.leave_ended()? {
@@ -386,10 +390,10 @@ impl Reduction {
 
 /// What the lambda makes of what there is so far, of the next item, and of its place.
 fn put_together(
-    lambda: &LambdaArgument,
+    (lambda, given): (&LambdaArgument, &Field),
     [so_far, values, places]: [&ArrayRef; 3],
     rows: &UInt32Array,
-    to: &DataType,
+    to: &Field,
 ) -> Result<ArrayRef> {
     let so_far = || Ok(Arc::clone(so_far));
     let value = || Ok(Arc::clone(values));
@@ -397,5 +401,5 @@ fn put_together(
     let made = lambda.evaluate(&[&so_far, &value, &place], |captured| {
         Ok(take_arrays(captured, rows, None)?)
     })?;
-    cast_nested(&made.into_array(values.len())?, to, false)
+    cast_field(&made.into_array(values.len())?, given, to, false)
 }

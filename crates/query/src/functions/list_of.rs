@@ -3,7 +3,9 @@
 use super::comparison_key::{key_type, keys};
 use super::different_values::DifferentValues;
 use super::frame_values::FrameValues;
+use super::lists_of_json::{giving, giving_groups};
 use super::ordered_lists::OrderedLists;
+use crate::common_types::{field_of, stand_in};
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use datafusion::arrow::compute::{SortOptions, take};
@@ -50,6 +52,12 @@ impl AggregateUDFImpl for ListOf {
         self.0.return_type(arg_types)
     }
 
+    fn return_field(&self, args: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<_> = args.iter().map(|field| stand_in(field)).collect();
+        let lists = self.0.return_type(&types)?;
+        Ok(Arc::new(field_of(self.name(), &lists, true)))
+    }
+
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         self.0.state_fields(args)
     }
@@ -79,6 +87,38 @@ impl AggregateUDFImpl for ListOf {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let to = args.return_field.data_type().clone();
+        giving(self.plain_lists(args), &to)
+    }
+
+    // A value that leaves a frame may be there again, behind others.
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        let to = args.return_field.data_type().clone();
+        match args.is_distinct {
+            true => giving(Ok(FrameValues::of(self.clone(), &args)), &to),
+            false => self.accumulator(args),
+        }
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        !args.is_distinct
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        let to = args.return_field.data_type().clone();
+        giving_groups(self.plain_groups(args), &to)
+    }
+}
+
+impl ListOf {
+    /// What gives lists of values that nothing more is known of.
+    fn plain_lists(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct
             && let [value] = args.expr_fields
         {
@@ -102,25 +142,8 @@ impl AggregateUDFImpl for ListOf {
         })
     }
 
-    // A value that leaves a frame may be there again, behind others.
-    fn create_sliding_accumulator(
-        &self,
-        args: AccumulatorArgs<'_>,
-    ) -> Result<Box<dyn Accumulator>> {
-        match args.is_distinct {
-            true => Ok(FrameValues::of(self.clone(), &args)),
-            false => self.accumulator(args),
-        }
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        !args.is_distinct
-    }
-
-    fn create_groups_accumulator(
-        &self,
-        args: AccumulatorArgs<'_>,
-    ) -> Result<Box<dyn GroupsAccumulator>> {
+    /// The same of groups.
+    fn plain_groups(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         if args.order_bys.is_empty() {
             return self.counted_lists(args);
         }
@@ -139,9 +162,7 @@ impl AggregateUDFImpl for ListOf {
         })?;
         Ok(Box::new(OrderedLists::new(lists, fields, &args)))
     }
-}
 
-impl ListOf {
     /// The library's lists of values as they come.
     fn counted_lists(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(CountedLists {

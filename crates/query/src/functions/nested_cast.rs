@@ -7,6 +7,7 @@ use super::convert::{
     blob_from_text, of_one_argument, rounded_for, text_from_blob, text_from_uuid, uuid_from_text,
 };
 use super::enums::{from_texts, texts_of};
+use super::json::{as_json, json_as};
 use super::maps::{check_keys, maps, maps_at, ranges};
 use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
@@ -15,7 +16,7 @@ use super::time_tz::check_cast_of_times;
 use super::unions::{cast_to_union, check_cast_to_union};
 use super::unknown_cast::{cast_unknown, is_unknown_cast};
 use super::value_text;
-use crate::common_types::entry_types;
+use crate::common_types::{entry_fields, entry_types};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
     UInt32Array, new_null_array,
@@ -28,9 +29,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_sql::type_names::{enum_type, is_row, type_name};
+use hushdb_sql::type_names::{enum_type, is_called_json, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, UnionType};
+use hushdb_storage::{ArrayType, UnionType, is_json_item, plain_item};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -186,18 +187,21 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
         return from_texts(&texts(array, lenient)?, &to, lenient);
     }
     match to {
+        DataType::List(item) if from.is_string() && is_json_item(item) => {
+            json_as(array, to, lenient)
+        }
         DataType::List(item) if from.is_string() => list_from_text(array, item, to, lenient),
         DataType::List(item) => {
             if let Some(none) = other_array(array, to, lenient)? {
                 return Ok(none);
             }
-            let list_of = |item: &FieldRef| DataType::List(Arc::clone(item));
-            let same = item_of(from).map(list_of).ok_or_else(|| unlike(from, to))?;
+            let own_item = item_of(from).ok_or_else(|| unlike(from, to))?;
+            let same = DataType::List(Arc::clone(own_item));
             let whole = cast_leaf(array, &same, lenient)?;
             let whole = whole.as_list::<i32>();
             let (own, offsets) = own_items(whole.offsets());
             let values = whole.values().slice(own.start, own.len());
-            let values = cast_nested(&values, item.data_type(), lenient)?;
+            let values = cast_field(&values, &plain_item(own_item), &plain_item(item), lenient)?;
             let nulls = whole.nulls().cloned();
             list(item, offsets, values, nulls, lenient)
         }
@@ -215,8 +219,9 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
                     true => Some(place),
                     false => named(given, field.name()).map(|(place, _)| place),
                 };
-                match from.and_then(|place| array.columns().get(place)) {
-                    Some(column) => cast_nested(column, field.data_type(), lenient),
+                let own = from.and_then(|place| given.get(place).zip(array.columns().get(place)));
+                match own {
+                    Some((own, column)) => cast_field(column, own, field, lenient),
                     None => Ok(new_null_array(field.data_type(), array.len())),
                 }
             };
@@ -231,6 +236,26 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
         }
         _ => cast_leaf(array, to, lenient),
     }
+}
+
+/// The values of a field as those of another, of which one or both may be JSON.
+pub(super) fn cast_field(
+    values: &ArrayRef,
+    from: &Field,
+    to: &Field,
+    lenient: bool,
+) -> Result<ArrayRef> {
+    match (is_called_json(from), is_called_json(to)) {
+        (false, true) => as_json(values, lenient),
+        (true, false) if !to.data_type().is_string() => json_as(values, to.data_type(), lenient),
+        _ => cast_nested(values, to.data_type(), lenient),
+    }
+}
+
+/// The values of a text as those of a field.
+fn cast_texts(items: &[Item], to: &Field, lenient: bool) -> Result<ArrayRef> {
+    let texts = Field::new("", DataType::Utf8View, true);
+    cast_field(&as_texts(items), &texts, to, lenient)
 }
 
 /// NULLs where arrays are cast to arrays of another length, which is an error unless that is to be NULL; `None` for all else.
@@ -322,7 +347,7 @@ fn list_from_text(
         lengths.push(found.len());
         items.extend(found);
     }
-    let values = cast_nested(&as_texts(&items), item.data_type(), lenient)?;
+    let values = cast_texts(&items, &plain_item(item), lenient)?;
     let offsets = OffsetBuffer::from_lengths(lengths);
     list(item, offsets, values, Some(nulls.into()), lenient)
 }
@@ -348,8 +373,7 @@ fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Re
         }
     }
     let columns = columns.iter().zip(fields);
-    let columns =
-        columns.map(|(items, field)| cast_nested(&as_texts(items), field.data_type(), lenient));
+    let columns = columns.map(|(items, field)| cast_texts(items, field, lenient));
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let nulls = Some(NullBuffer::from(nulls));
     Ok(Arc::new(StructArray::try_new(
@@ -360,7 +384,7 @@ fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Re
 }
 
 fn map_from_text(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
-    let (key, value) = entry_types(to).ok_or_else(|| unlike(array.data_type(), to))?;
+    let (key, value) = entry_fields(to).ok_or_else(|| unlike(array.data_type(), to))?;
     let (mut keys, mut values, mut each) = (vec![], vec![], vec![]);
     for text in &texts(array, lenient)? {
         let found = match text {
@@ -377,8 +401,8 @@ fn map_from_text(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Array
             values.push(value);
         }
     }
-    let keys = cast_nested(&as_texts(&keys), key, lenient)?;
-    let values = cast_nested(&as_texts(&values), value, lenient)?;
+    let keys = cast_texts(&keys, key, lenient)?;
+    let values = cast_texts(&values, value, lenient)?;
     // A map with a key that does not cast is none.
     let is_sound = |entries: &Range<usize>| entries.clone().all(|at| keys.is_valid(at));
     let each: Vec<_> = each
@@ -398,15 +422,17 @@ fn map_from_text(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Array
 }
 
 fn map_from_map(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
-    let (key, value) = entry_types(to).ok_or_else(|| unlike(array.data_type(), to))?;
+    let unlike = || unlike(array.data_type(), to);
+    let (key, value) = entry_fields(to).ok_or_else(unlike)?;
+    let (own_key, own_value) = entry_fields(array.data_type()).ok_or_else(unlike)?;
     let map = array.as_map();
     let (own, offsets) = own_items(map.offsets());
     let entries = map.entries().slice(own.start, own.len());
-    let keys = cast_nested(entries.column(0), key, lenient)?;
-    if key != entries.column(0).data_type() {
+    let keys = cast_field(entries.column(0), own_key, key, lenient)?;
+    if key.data_type() != own_key.data_type() {
         check_keys(&keys, ranges(&offsets))?;
     }
-    let values = cast_nested(entries.column(1), value, lenient)?;
+    let values = cast_field(entries.column(1), own_value, value, lenient)?;
     maps_at(to, (keys, values), offsets, map.nulls().cloned())
 }
 

@@ -9,7 +9,7 @@ use super::unions::member_at;
 use super::zone::{Zone, offset_text};
 use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Fields, Float16Type, Float32Type, Float64Type,
+    DataType, Date32Type, Date64Type, Field, Fields, Float16Type, Float32Type, Float64Type,
     IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType,
     Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
@@ -18,7 +18,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use hushdb_sql::type_names::{enum_type, is_row};
-use hushdb_storage::{BIT, BitString, EnumType, TIMETZ, TimeTz, UnionType};
+use hushdb_storage::{BIT, BitString, EnumType, TIMETZ, TimeTz, UnionType, is_json_item};
 
 /// Bits as zeros and ones.
 fn text_of_bits(bytes: &[u8]) -> Result<String, ArrowError> {
@@ -71,9 +71,11 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::Time32(_) | DataType::Time64(_) => time_of_day(array, row),
         DataType::Timestamp(unit, _) => moment(array, row, *unit),
         DataType::Interval(unit) => span(array, row, *unit),
-        DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref())?,
-        DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref())?,
-        DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref())?,
+        DataType::List(item) => list(item, array.as_list::<i32>().value(row).as_ref())?,
+        DataType::LargeList(item) => list(item, array.as_list::<i64>().value(row).as_ref())?,
+        DataType::FixedSizeList(item, _) => {
+            list(item, array.as_fixed_size_list().value(row).as_ref())?
+        }
         of if let Some(members) = UnionType::members_of(of) => {
             let Some((_, values)) = member_at(members, array.as_struct(), row) else {
                 return Err(ArrowError::InvalidArgumentError(
@@ -207,10 +209,15 @@ fn nested(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
     })
 }
 
-fn list(items: &dyn Array) -> Result<String, ArrowError> {
+/// JSON is in no quotes right in a list.
+fn list(field: &Field, items: &dyn Array) -> Result<String, ArrowError> {
+    let is_json = is_json_item(field);
     let mut parts = Vec::with_capacity(items.len());
     for item in 0..items.len() {
-        parts.push(nested(items, item)?);
+        parts.push(match is_json {
+            true => value_text(items, item)?.unwrap_or_else(|| "NULL".to_owned()),
+            false => nested(items, item)?,
+        });
     }
     Ok(format!("[{}]", parts.join(", ")))
 }

@@ -3,7 +3,7 @@
 //! What must hold: of the members of a value only the one that its tag names is not NULL, so that two values that are equal have equal
 //! structs. A value becomes the member of its own type, else the one that DuckDB's costs of casts choose.
 
-use super::nested_cast::{cast_nested, check_nested_cast};
+use super::nested_cast::{cast_field, check_nested_cast};
 use super::whole::{Call, Whole, registered};
 use crate::common_types::implicit_cost;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StructArray, UInt8Array, new_null_array};
@@ -227,7 +227,8 @@ pub(super) fn cast_to_union(
         .collect();
     let mut put = |place: usize, values: &ArrayRef| -> Result<()> {
         if let (Some(member), Some(column)) = (members.get(place), columns.get_mut(place)) {
-            *column = cast_nested(values, member.data_type(), lenient)?;
+            let own = Field::new("", values.data_type().clone(), true);
+            *column = cast_field(values, &own, member, lenient)?;
         }
         Ok(())
     };

@@ -3,9 +3,11 @@
 //! What must hold: an argument of the untyped NULL comes as its own type, so that the function says what it makes of it.
 
 use super::json::gives_json;
+use super::json_within::{known_types, relabelled, taken};
 use super::plain::called;
 use super::room::Room;
 use super::session_zone::in_session_zone;
+use crate::common_types::{STAND_IN, field_of};
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
@@ -15,7 +17,6 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use hushdb_sql::Error;
-use hushdb_sql::type_names::called_json;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -138,13 +139,13 @@ impl ScalarUDFImpl for Registered {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match (self.takes)(types) {
+        taken(self.name(), types, |known| match (self.takes)(known) {
             Some(types) => Ok(types),
             None => plan_err!(
                 "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 called(self.name(), types)
             ),
-        }
+        })
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
@@ -152,19 +153,14 @@ impl ScalarUDFImpl for Registered {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let types = args
-            .arg_fields
-            .iter()
-            .map(|field| field.data_type().clone());
-        let types: Vec<_> = types.collect();
+        let types = known_types(self.name(), args.arg_fields);
         match (self.gives)(&types, args.scalar_arguments) {
             Some(result) => {
-                let is_json = gives_json(self.name()) && result.is_string();
-                let field = Field::new(self.name(), result, true);
-                Ok(Arc::new(match is_json {
-                    true => called_json(field),
-                    false => field,
-                }))
+                let result = match gives_json(self.name()) {
+                    true => of_json(result),
+                    false => result,
+                };
+                Ok(Arc::new(field_of(self.name(), &result, true)))
             }
             None => plan_err!(
                 "No function matches '{}' with these constants",
@@ -198,8 +194,17 @@ impl Registered {
             fields: &args.arg_fields,
             to: args.return_field.data_type(),
         };
-        let made = (self.run)(&call, &mut room)?;
+        let made = relabelled((self.run)(&call, &mut room)?, call.to)?;
         room.result(made, scalar, args.number_rows)
+    }
+}
+
+/// The type of texts, or of lists of texts, that are JSON.
+fn of_json(result: DataType) -> DataType {
+    match item(&result) {
+        Some(inner) if inner.is_string() => list_of(STAND_IN),
+        None if result.is_string() => STAND_IN,
+        _ => result,
     }
 }
 

@@ -6,8 +6,11 @@
 //! its second. What is left as a cast of its own has another value of the new type for each that the old one has.
 
 use super::rewrite_expressions::rewrite_expressions;
+use crate::common_types::has_json_within;
 use crate::common_types::number_kind::is_huge;
-use crate::functions::{is_of_moments, is_unknown_cast, rounding_cast, rounds, unknown_cast};
+use crate::functions::{
+    is_of_moments, is_unknown_cast, nested_cast, rounding_cast, rounds, unknown_cast,
+};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
@@ -42,6 +45,11 @@ fn held(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     // A comparison, CASE or call gave it to values that have nothing in common.
     if is_unknown_cast(&from, to) {
         let cast = ScalarFunction::new_udf(unknown_cast(to, lenient), vec![inner.as_ref().clone()]);
+        return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+    }
+    // What becomes JSON is looked at.
+    if from != *to && has_json_within(to) {
+        let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![inner.as_ref().clone()]);
         return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
     }
     // A text that something gave a type is read as a CAST reads it.

@@ -4,9 +4,10 @@
 //! that is not known, the name is refused.
 
 use super::postgres_operators::is_json;
-use datafusion::arrow::datatypes::Field;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::execution::SessionState;
+use datafusion::functions::core::get_field;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, GetFieldAccess, ScalarUDF, lit};
@@ -86,12 +87,33 @@ impl ExprPlanner for JsonMembers {
         nested_names: &[String],
     ) -> Result<PlannerResult<Vec<Expr>>> {
         let mut expr = Expr::Column(Column::from((qualifier, column)));
-        if !is_called_json(column) || nested_names.is_empty() {
+        let Some((fields, members)) = json_behind(column, nested_names) else {
             return Ok(PlannerResult::Original(vec![expr]));
+        };
+        for field in fields {
+            expr = get_field().call(vec![expr, lit(field)]);
         }
-        for name in nested_names {
+        for name in members {
             expr = self.at_place(expr, lit(self.written(name)?));
         }
         Ok(PlannerResult::Planned(expr))
+    }
+}
+
+/// The fields that lead from a column to JSON, and the names of members within that, of which there is one at least.
+fn json_behind<'a>(column: &Field, names: &'a [String]) -> Option<(Vec<String>, &'a [String])> {
+    let (mut of, mut fields, mut names) = (column, vec![], names);
+    loop {
+        let (name, others) = names.split_first()?;
+        if is_called_json(of) {
+            return Some((fields, names));
+        }
+        let DataType::Struct(within) = of.data_type() else {
+            return None;
+        };
+        let mut found = within.iter();
+        of = found.find(|field| field.name().eq_ignore_ascii_case(name))?;
+        fields.push(of.name().clone());
+        names = others;
     }
 }

@@ -62,6 +62,7 @@ mod subquery_values;
 mod surroundings;
 mod temporal;
 mod type_names;
+mod unnested_json;
 mod unnested_keys;
 mod unnested_structs;
 mod unpivots;

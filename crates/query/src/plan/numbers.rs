@@ -24,8 +24,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::SAME_TYPE_FUNCTIONS;
-use hushdb_sql::type_names::is_enum;
-use hushdb_storage::UnionType;
+use hushdb_sql::type_names::{arrow_field, is_called_json, is_enum};
+use hushdb_storage::{ColumnType, UnionType};
 use std::sync::Arc;
 
 /// The rule; see the module.
@@ -65,6 +65,9 @@ pub(super) fn place_of(key: &Expr, fields: usize) -> Result<usize> {
 /// Brings expressions to their common type in place; false when there was nothing to do.
 pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Result<bool> {
     let read = postgres_literals::meet(exprs, schema);
+    if what == For::Value && beside_json(exprs, schema) {
+        return Ok(true);
+    }
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
@@ -80,6 +83,27 @@ pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Re
         **expr = to_type(taken, &to, schema)?;
     }
     Ok(true)
+}
+
+/// Makes JSON of what stands beside JSON; whether there was anything.
+fn beside_json(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let field = |expr: &Expr| expr.to_field(schema).ok().map(|(_, field)| field);
+    let is_json = |expr: &Expr| field(expr).is_some_and(|field| is_called_json(&field));
+    let is_other = |expr: &Expr| {
+        let field = field(expr);
+        field.is_some_and(|field| !is_called_json(&field))
+    };
+    if !exprs.iter().any(|expr| is_json(expr)) || !exprs.iter().any(|expr| is_other(expr)) {
+        return false;
+    }
+    let json = Arc::new(arrow_field("", &ColumnType::Json, true));
+    for expr in exprs {
+        if is_other(expr) {
+            let value = Box::new(std::mem::take(*expr));
+            **expr = Expr::Cast(Cast::new_from_field(value, Arc::clone(&json)));
+        }
+    }
+    true
 }
 
 pub(super) fn is_comparison(op: Operator) -> bool {

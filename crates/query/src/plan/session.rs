@@ -33,6 +33,7 @@ use super::sorted_again::SortedAgain;
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
+use super::unnested_json::UnnestedJson;
 use super::unnested_keys::ForgetUnnestedKeys;
 use super::unnested_structs::UnnestedStructs;
 use super::wanted_order::{KeptOrders, LateralOrder, WantedOrder};
@@ -157,6 +158,7 @@ fn analyzer_rules(
         Arc::new(SetKeys),
         Arc::new(NarrowLiterals),
         Arc::new(UnnestedStructs),
+        Arc::new(UnnestedJson),
         Arc::new(CommonNumbers),
         Arc::new(JoinSubqueries),
         Arc::new(SubqueryValues),

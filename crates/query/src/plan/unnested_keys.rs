@@ -3,6 +3,7 @@
 //! What must hold: DataFusion takes the keys of what an Unnest reads for keys of what it gives. Nothing is planned over such a key
 //! (GROUP BY adds what it decides), and no rule reads one (DISTINCT, join and group keys would go).
 
+use super::unnested_json::with_unnested_json;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{FunctionalDependencies, Result};
 use datafusion::logical_expr::LogicalPlan;
@@ -14,7 +15,7 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Takes such keys from each relation of a FROM, as the first of the planners.
+/// Takes such keys from each relation of a FROM, as the first of the planners, and has what is unnested from lists of JSON be JSON.
 #[derive(Debug, Default)]
 pub(super) struct UnnestedKeys {
     /// Whether the relation that comes next is the one that was just handed on to the other planners.
@@ -37,6 +38,7 @@ impl RelationPlanner for UnnestedKeys {
             true => without_false_keys(plan)?.data,
             false => plan,
         };
+        let plan = with_unnested_json(plan)?;
         let planned = PlannedRelation::new(plan, None);
         Ok(RelationPlanning::Planned(Box::new(planned)))
     }

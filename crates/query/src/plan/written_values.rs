@@ -1,11 +1,11 @@
-//! Lists, maps and OVERLAY as they are written: calls of functions that ask for memory, in place of the library's.
+//! Lists, structs, maps and OVERLAY as they are written: calls of functions that ask for memory or know JSON, in place of the library's.
 
 use super::numbers::unify;
 use crate::common_types::For;
-use crate::functions::{MAKE_LIST, MAKE_MAP, OVERLAY};
+use crate::functions::{MAKE_LIST, MAKE_MAP, NAMED_STRUCT, OVERLAY};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawDictionaryExpr};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(super) struct WrittenValues {
     list: Option<Arc<ScalarUDF>>,
     map: Option<Arc<ScalarUDF>>,
+    structure: Option<Arc<ScalarUDF>>,
     overlay: Option<Arc<ScalarUDF>>,
 }
 
@@ -24,6 +25,7 @@ impl WrittenValues {
         Self {
             list: named(MAKE_LIST),
             map: named(MAKE_MAP),
+            structure: named(NAMED_STRUCT),
             overlay: named(OVERLAY),
         }
     }
@@ -49,6 +51,19 @@ impl ExprPlanner for WrittenValues {
             Some(list) => PlannerResult::Planned(call(list, exprs)),
             None => PlannerResult::Original(exprs),
         })
+    }
+
+    fn plan_dictionary_literal(
+        &self,
+        expr: RawDictionaryExpr,
+        _: &DFSchema,
+    ) -> Result<PlannerResult<RawDictionaryExpr>> {
+        let Some(structure) = &self.structure else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        let pairs = expr.keys.into_iter().zip(expr.values);
+        let args = pairs.flat_map(|(name, value)| [name, value]);
+        Ok(PlannerResult::Planned(call(structure, args.collect())))
     }
 
     fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {

@@ -15,7 +15,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::type_names::{enum_type, is_called_json, is_row};
 use hushdb_sql::{AS_JSON, Error, TRY_AS_JSON};
-use hushdb_storage::UnionType;
+use hushdb_storage::{UnionType, plain_item};
 use std::sync::Arc;
 
 /// What a value takes beside its text.
@@ -87,10 +87,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             of_rows(call, room, patched)
         }),
         (&[AS_JSON], one, json, |call, room| {
-            of_rows(call, room, |call, row, out| cast(call, row, out, true))
+            cast_rows(call, room, true)
         }),
         (&[TRY_AS_JSON], one, json, |call, room| {
-            of_rows(call, room, |call, row, out| cast(call, row, out, false))
+            cast_rows(call, room, false)
         }),
     ];
     registered(functions, memory)
@@ -200,10 +200,17 @@ fn write_in(
         return Ok(());
     }
     match values.data_type() {
-        DataType::List(_) => list(style, values.as_list::<i32>().value(row).as_ref(), out)?,
-        DataType::LargeList(_) => list(style, values.as_list::<i64>().value(row).as_ref(), out)?,
-        DataType::FixedSizeList(..) => {
-            list(style, values.as_fixed_size_list().value(row).as_ref(), out)?;
+        DataType::List(item) => {
+            let items = values.as_list::<i32>().value(row);
+            list(style, item, items.as_ref(), out)?;
+        }
+        DataType::LargeList(item) => {
+            let items = values.as_list::<i64>().value(row);
+            list(style, item, items.as_ref(), out)?;
+        }
+        DataType::FixedSizeList(item, _) => {
+            let items = values.as_fixed_size_list().value(row);
+            list(style, item, items.as_ref(), out)?;
         }
         of if let Some(members) = UnionType::members_of(of) => {
             let found = member_at(members, values.as_struct(), row);
@@ -287,7 +294,8 @@ fn map(style: Style, values: &dyn Array, row: usize, out: &mut String) -> Result
         let key = value_text(entries.column(0).as_ref(), entry)?;
         write_string(&key.unwrap_or_default(), out);
         out.push(':');
-        write_in(style, None, entries.column(1).as_ref(), entry, out)?;
+        let value = entries.fields().get(1).map(AsRef::as_ref);
+        write_in(style, value, entries.column(1).as_ref(), entry, out)?;
     }
     out.push('}');
     Ok(())
@@ -322,13 +330,14 @@ fn in_postgres(values: &dyn Array, row: usize) -> Result<String> {
     Ok(quoted)
 }
 
-fn list(style: Style, items: &dyn Array, out: &mut String) -> Result<()> {
+fn list(style: Style, field: &Field, items: &dyn Array, out: &mut String) -> Result<()> {
+    let field = &plain_item(field);
     out.push('[');
     for item in 0..items.len() {
         if item > 0 {
             out.push(',');
         }
-        write_in(style, None, items, item, out)?;
+        write_in(style, Some(field), items, item, out)?;
     }
     out.push(']');
     Ok(())
@@ -369,14 +378,32 @@ fn array(style: Style, call: &Call<'_>, row: usize, out: &mut String) -> Result<
     Ok(true)
 }
 
-/// A text that is JSON as it is written; all else as `to_json` has it.
-fn cast(call: &Call<'_>, row: usize, out: &mut String, strict: bool) -> Result<bool> {
+fn cast_rows(call: &Call<'_>, room: &mut Room, strict: bool) -> Result<ArrayRef> {
     let [values] = call.take()?;
+    of_rows(call, room, |_, row, out| cast(values, row, out, strict))
+}
+
+/// Values that are not known to be JSON as JSON, as CAST or TRY_CAST has it.
+pub(crate) fn as_json(values: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
+    let mut out = StringViewBuilder::with_capacity(values.len());
+    let mut text = String::new();
+    for row in 0..values.len() {
+        text.clear();
+        match cast(values, row, &mut text, !lenient)? {
+            true => out.try_append_value(&text)?,
+            false => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// A text that is JSON as it is written; all else as `to_json` has it.
+fn cast(values: &ArrayRef, row: usize, out: &mut String, strict: bool) -> Result<bool> {
     if is_null(values.as_ref(), row) {
         return Ok(false);
     }
     if !values.data_type().is_string() {
-        write(call.field(0), values.as_ref(), row, out)?;
+        write(None, values.as_ref(), row, out)?;
         return Ok(true);
     }
     let text = value_text(values.as_ref(), row)?.unwrap_or_default();

@@ -17,7 +17,9 @@ mod transform;
 mod value;
 
 pub use self::jsonb::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, jsonb_texts};
+pub(super) use self::make::as_json;
 pub use self::texts::{JsonPlaces, with_json_texts};
+pub(super) use self::transform::json_as;
 pub use self::transform::json_cast;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;

@@ -8,6 +8,7 @@ use super::super::nested_cast::cast_nested;
 use super::super::room::Room;
 use super::super::whole::{Call, Whole, registered};
 use super::value::{Kind, Value};
+use crate::common_types::stand_in;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
@@ -24,7 +25,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{called_json, is_called_json, is_enum, named_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, UnionType};
+use hushdb_storage::{ArrayType, UnionType, list_item, plain_item};
 use std::sync::Arc;
 
 /// What is done with what does not fit.
@@ -82,8 +83,7 @@ fn structure(types: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<D
         .flatten()?
         .try_as_str()
         .flatten()?;
-    let field = described(Value::read(text).ok()?)?;
-    Some(field.data_type().clone())
+    Some(stand_in(&described(Value::read(text).ok()?)?))
 }
 
 /// The type that JSON describes: the name of one, a list of one, or an object of some.
@@ -103,7 +103,7 @@ fn described(of: Value<'_>) -> Option<Field> {
                 return None;
             };
             let item = item.with_name(Field::LIST_FIELD_DEFAULT_NAME);
-            unnamed(DataType::List(Arc::new(item)))
+            unnamed(DataType::List(Arc::new(list_item(item))))
         }
         Kind::Object => {
             let fields = of
@@ -282,7 +282,7 @@ impl Maker {
             lengths.push(items.len() - before);
             valid.push(is_list);
         }
-        let items = self.column(&items, item)?;
+        let items = self.column(&items, &Arc::new(plain_item(item)))?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         let nulls = Some(NullBuffer::from(valid));
         let item = Arc::new(item.as_ref().clone().with_nullable(true));
@@ -433,19 +433,16 @@ impl ScalarUDFImpl for JsonCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rules = if self.lenient {
-            Rules::Lenient
-        } else {
-            Rules::Exact
-        };
-        of_one_argument(&args, |input| {
-            let texts = cast(input, &DataType::Utf8View)?;
-            made(
-                texts.as_string_view(),
-                &self.to,
-                rules,
-                ErrorKind::Conversion,
-            )
-        })
+        of_one_argument(&args, |input| json_as(input, &self.to, self.lenient))
     }
+}
+
+/// JSON as values of a type, as CAST or TRY_CAST has them.
+pub(crate) fn json_as(json: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let rules = match lenient {
+        true => Rules::Lenient,
+        false => Rules::Exact,
+    };
+    let texts = cast(json, &DataType::Utf8View)?;
+    made(texts.as_string_view(), to, rules, ErrorKind::Conversion)
 }
