@@ -104,6 +104,8 @@ pub(crate) struct Instance {
     pub(crate) durability: Mutex<Durability>,
     /// What the logs of all attached databases share.
     log_room: Arc<LogRoom>,
+    /// What each session has one of, and nobody else but this.
+    pub(crate) sessions: Arc<()>,
 }
 
 /// Settings as the database was opened with them.
@@ -209,6 +211,7 @@ impl Instance {
             row_group_rows: options.row_group_rows,
             durability: Mutex::default(),
             log_room: Arc::default(),
+            sessions: Arc::default(),
             recheck: Mutex::default(),
             ended: Mutex::default(),
             notices: Arc::default(),

@@ -26,6 +26,7 @@ pub(crate) const UTC: &str = "UTC";
 /// One connection's part of an [`Instance`].
 pub(crate) struct Session {
     pub(crate) instance: Arc<Instance>,
+    _counted: Arc<()>,
     /// No other connection of the process has it.
     pub(crate) number: u64,
     statements: AtomicU64,
@@ -117,6 +118,7 @@ impl Session {
             time_zone: UTC,
         };
         Self {
+            _counted: Arc::clone(&instance.sessions),
             instance,
             number: next_connection(),
             statements: AtomicU64::default(),

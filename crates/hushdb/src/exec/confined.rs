@@ -7,13 +7,14 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 25] = [
+const FUNCTIONS: [&str; 26] = [
     ROWS_OF,
     "range",
     "generate_series",
     "database_anchor",
     "databases",
     "duckdb_databases",
+    "duckdb_dependencies",
     "duckdb_functions",
     "duckdb_schemas",
     "duckdb_tables",

@@ -16,4 +16,5 @@ mod table;
 pub(crate) use estimate::{Estimate, estimate};
 pub use kept::KeptBatches;
 pub use progress::ScanProgress;
+pub use statistics::scalar as bound_value;
 pub use table::{ROW_ID, TableScan};

@@ -11,7 +11,7 @@ use hushdb_storage::{Column, ColumnType, RowGroup, StatValue};
 use std::sync::Arc;
 
 /// A segment bound as a scalar of the column's Arrow type; `None` where the kind of bound does not fit the type.
-pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> {
+pub fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> {
     use ColumnType as C;
     Some(match (value, ty) {
         (StatValue::Bool(v), C::Boolean) => ScalarValue::Boolean(Some(*v)),

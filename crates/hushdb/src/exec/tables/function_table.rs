@@ -19,11 +19,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Functions in FROM that `table_functions.rs` names itself.
-const TABLE_FUNCTIONS: [&str; 43] = [
+const TABLE_FUNCTIONS: [&str; 46] = [
     "database_anchor",
     "duckdb_columns",
     "duckdb_constraints",
     "duckdb_databases",
+    "duckdb_dependencies",
     "duckdb_functions",
     "duckdb_indexes",
     "duckdb_prepared_statements",
@@ -40,6 +41,7 @@ const TABLE_FUNCTIONS: [&str; 43] = [
     "pragma_database_list",
     "pragma_database_size",
     "pragma_show",
+    "pragma_storage_info",
     "pragma_table_info",
     "query",
     "query_table",
@@ -60,6 +62,7 @@ const TABLE_FUNCTIONS: [&str; 43] = [
     "repeat_row",
     "sniff_csv",
     "spill_files",
+    "storage_info",
     "table_info",
     "tpch_queries",
     "which_secret",

@@ -3,12 +3,12 @@
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
-use super::arrays::{items, text_lists};
+use super::arrays::{items, numbers, text_lists, texts};
 use crate::exec::Columns;
 use crate::exec::settings::settings as all_settings;
 use crate::maintenance::KeySlot;
 use crate::session::Session;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use datafusion::execution::memory_pool::MemoryPool;
 use hushdb_keys::{SlotKdf, Suite};
 use hushdb_query::functions::value_text;
@@ -20,8 +20,10 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(in crate::exec) const NAMES: [&str; 13] = [
+pub(in crate::exec) const NAMES: [&str; 15] = [
+    "duckdb_connection_count",
     "duckdb_memory",
+    "duckdb_temporary_files",
     "duckdb_types",
     "duckdb_variables",
     "pragma_version",
@@ -42,6 +44,12 @@ pub(in crate::exec) fn named(name: &str, session: &Session, planner: &Planner<'_
         "settings" | "duckdb_settings" => settings(session),
         "duckdb_memory" => memory(session),
         "duckdb_variables" => variables(session),
+        "duckdb_connection_count" => {
+            // The instance has one itself.
+            let count = Arc::strong_count(&session.instance.sessions).saturating_sub(1) as u64;
+            vec![("count", Arc::new(UInt64Array::from(vec![count])))]
+        }
+        "duckdb_temporary_files" => temporary_files(session),
         "pragma_version" => version(),
         "duckdb_types" => super::type_table::types(planner),
         "locks" => locks(planner),
@@ -113,6 +121,21 @@ fn memory(session: &Session) -> Columns {
             "temporary_storage_bytes",
             Arc::new(Int64Array::from(vec![Some(0), spilled])),
         ),
+    ]
+}
+
+/// The directory with what is in its files without names, if there are any.
+fn temporary_files(session: &Session) -> Columns {
+    let spill = &session.instance.spill;
+    let stats = spill.stats();
+    let rows: &[u64] = match stats.files {
+        0 => &[],
+        _ => &[stats.bytes],
+    };
+    let path = || spill.directory().to_string_lossy().into_owned();
+    vec![
+        ("path", texts(rows, |_| Some(path()))),
+        ("size", numbers(rows, |bytes| i64::try_from(*bytes).ok())),
     ]
 }
 

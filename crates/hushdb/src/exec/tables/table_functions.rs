@@ -4,8 +4,8 @@
 
 use super::series::series;
 use super::{
-    about_tables, catalog_tables, function_table, index_tables, process_tables, session_functions,
-    system_tables,
+    about_tables, catalog_tables, dependency_table, function_table, index_tables, process_tables,
+    session_functions, storage_table, system_tables,
 };
 use crate::exec::confined;
 use crate::exec::query;
@@ -89,19 +89,29 @@ fn call(
         }
         "duckdb_indexes" if args.is_empty() => table(index_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(index_tables::constraints(planner)),
-        "pragma_table_info" | "table_info" => {
-            let of = match args.as_slice() {
-                [value] => text(value),
-                _ => None,
-            };
-            let of = of.ok_or_else(|| Error::binder(format!("{name} takes a table's name")))?;
-            table(index_tables::table_info(planner, &of)?)
-        }
+        "duckdb_dependencies" if args.is_empty() => table(dependency_table::dependencies(planner)),
+        "pragma_table_info" | "table_info" => table(index_tables::table_info(
+            planner,
+            &table_named(name, &args)?,
+        )?),
+        "pragma_storage_info" | "storage_info" => table(storage_table::storage_info(
+            planner,
+            &table_named(name, &args)?,
+        )?),
         _ => Err(
             Error::catalog(format!("Table Function with name {name} does not exist!"))
                 .with_sqlstate(sqlstate::UNDEFINED_FUNCTION),
         ),
     }
+}
+
+/// The name of a table, which is all that a function takes.
+fn table_named(function: &str, args: &[ScalarValue]) -> Result<String> {
+    let of = match args {
+        [value] => text(value),
+        _ => None,
+    };
+    of.ok_or_else(|| Error::binder(format!("{function} takes a table's name")))
 }
 
 /// The columns of a table that is given by its name.
@@ -110,11 +120,7 @@ fn described(
     planner: &Planner<'_>,
     args: &[ScalarValue],
 ) -> Result<Arc<dyn TableSource>> {
-    let of = match args {
-        [of] => text(of),
-        _ => None,
-    };
-    let of = of.ok_or_else(|| Error::binder("pragma_show takes a table's name"))?;
+    let of = table_named("pragma_show", args)?;
     let parts = sql::name_in_text(&of)?;
     let parts: Vec<String> = parts.iter().map(|part| sql::quote(part)).collect();
     let text = format!("DESCRIBE {}", parts.join("."));
