@@ -25,12 +25,15 @@ pub const MAKE_LIST: &str = "make_array";
 pub const OVERLAY: &str = "overlay";
 
 /// The functions, and how many times what they are given they take.
-const WRITERS: [(&str, usize); 27] = [
+const WRITERS: [(&str, usize); 29] = [
     (MAKE_LIST, 1),
     (OVERLAY, 1),
     ("array_add", 2),
     ("array_compact", 1),
     ("array_except", 4),
+    // These take nothing, and are here for JSON.
+    ("array_max", 0),
+    ("array_min", 0),
     ("array_normalize", 2),
     ("array_pop_back", 1),
     ("array_pop_front", 1),

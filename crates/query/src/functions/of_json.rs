@@ -1,4 +1,4 @@
-//! `$of_json(value)`: a text that is JSON where its column does not say so: what is unnested from a list.
+//! `$of_json(value)`: a text that is JSON where the library does not say so: what is unnested from a list, and one of several values.
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, plan_err};
@@ -28,6 +28,11 @@ struct OfJson {
 impl ScalarUDFImpl for OfJson {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let names = args.iter().map(|arg| arg.schema_name().to_string());
+        Ok(names.collect())
     }
 
     fn signature(&self) -> &Signature {

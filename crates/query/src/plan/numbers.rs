@@ -13,6 +13,7 @@ use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
 use crate::common_types::{For, common_of, common_type};
+use crate::functions::of_json;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -27,6 +28,9 @@ use hushdb_sql::SAME_TYPE_FUNCTIONS;
 use hushdb_sql::type_names::{arrow_field, is_called_json, is_enum};
 use hushdb_storage::{ColumnType, UnionType};
 use std::sync::Arc;
+
+/// Functions that give one of their arguments.
+const ONE_OF_SEVERAL: [&str; 5] = ["coalesce", "nvl", "ifnull", "greatest", "least"];
 
 /// The rule; see the module.
 #[derive(Debug)]
@@ -240,11 +244,31 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => false,
     };
-    Ok(if changed {
-        Transformed::yes(expr)
-    } else {
-        Transformed::no(expr)
+    Ok(match is_unsaid_json(&expr, schema) {
+        true => Transformed::yes(of_json(expr)),
+        false if changed => Transformed::yes(expr),
+        false => Transformed::no(expr),
     })
+}
+
+/// Whether a value is one of several that are JSON, or NULL, which DataFusion does not say of it.
+fn is_unsaid_json(expr: &Expr, schema: &DFSchema) -> bool {
+    let values: Vec<&Expr> = match expr {
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
+            results.chain(case.else_expr.as_deref()).collect()
+        }
+        Expr::ScalarFunction(call) if ONE_OF_SEVERAL.contains(&call.name()) => {
+            call.args.iter().collect()
+        }
+        _ => return false,
+    };
+    let field = |expr: &Expr| expr.to_field(schema).ok().map(|(_, field)| field);
+    let is_json = |expr: &Expr| field(expr).is_some_and(|field| is_called_json(&field));
+    let is_null = |expr: &Expr| field(expr).is_some_and(|field| field.data_type().is_null());
+    values.iter().any(|value| is_json(value))
+        && values.iter().all(|value| is_json(value) || is_null(value))
+        && field(expr).is_some_and(|field| field.data_type().is_string() && !is_called_json(&field))
 }
 
 /// The type of a column that comes from several queries.

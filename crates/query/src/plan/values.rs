@@ -10,7 +10,7 @@ use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitorMut,
 };
-use hushdb_sql::type_names::{sql_type, stored_type};
+use hushdb_sql::type_names::{is_called_json, sql_type, stored_type};
 use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{DECIMAL_LITERAL, INTEGER_LITERAL, postgres_literal};
 use std::ops::ControlFlow;
@@ -73,12 +73,14 @@ impl Unifier<'_> {
             return None;
         }
         let nothing = DFSchema::empty();
+        let mut is_json = false;
         let planned = cells.iter().map(|cell| {
             let mut context = PlannerContext::new();
             let cell = SqlToRel::new(self.0).sql_to_expr((*cell).clone(), &nothing, &mut context);
             let cell = cell.ok()?;
-            let ty = cell.get_type(&nothing).ok()?;
-            Some((cell, ty))
+            let field = cell.to_field(&nothing).ok()?.1;
+            is_json |= is_called_json(&field);
+            Some((cell, field.data_type().clone()))
         });
         let planned = planned.zip(cells).map(|(planned, cell)| {
             let (planned, ty) = planned?;
@@ -87,6 +89,9 @@ impl Unifier<'_> {
             Some((planned, ty))
         });
         let planned: Vec<(Expr, DataType)> = planned.collect::<Option<_>>()?;
+        if is_json {
+            return Some(ast::DataType::JSON);
+        }
         let common = common_of(
             planned.iter().map(|(cell, ty)| (Some(cell), ty.clone())),
             For::Value,

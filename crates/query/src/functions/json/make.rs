@@ -235,6 +235,10 @@ fn write_in(
             let is_json = field.is_some_and(is_called_json);
             let is_whole = of.is_integer() || is_huge(of);
             match of {
+                _ if is_json && style == Style::Duck => match Value::read(&text) {
+                    Ok(value) => value.write(out),
+                    Err(_) => out.push_str(&text),
+                },
                 DataType::Boolean => out.push_str(&text),
                 _ if is_whole || is_json => out.push_str(&text),
                 of if of.is_decimal() && digits(of) <= DOUBLE_DIGITS => {
