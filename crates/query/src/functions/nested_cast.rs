@@ -7,9 +7,9 @@ use super::convert::{
     blob_from_text, of_one_argument, rounded_for, text_from_blob, text_from_uuid, uuid_from_text,
 };
 use super::enums::{from_texts, texts_of};
-use super::json::{as_json, json_as};
+use super::json::{as_json, json_as, json_texts};
 use super::maps::{check_keys, maps, maps_at, ranges};
-use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
+use super::nested_text::{Fields, Item, list_items, map_items, struct_items, with_json_nulls};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::session_zone::in_session_zone;
 use super::time_tz::check_cast_of_times;
@@ -188,7 +188,7 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     }
     match to {
         DataType::List(item) if from.is_string() && is_json_item(item) => {
-            json_as(array, to, lenient)
+            json_from_text(array, item, lenient)
         }
         DataType::List(item) if from.is_string() => list_from_text(array, item, to, lenient),
         DataType::List(item) => {
@@ -350,6 +350,45 @@ fn list_from_text(
     let values = cast_texts(&items, &plain_item(item), lenient)?;
     let offsets = OffsetBuffer::from_lengths(lengths);
     list(item, offsets, values, Some(nulls.into()), lenient)
+}
+
+/// Lists of JSON of the text of such lists, or of JSON, whose null is no NULL here.
+fn json_from_text(array: &ArrayRef, item: &FieldRef, lenient: bool) -> Result<ArrayRef> {
+    let (mut items, mut lengths, mut nulls) = (vec![], vec![], vec![]);
+    for text in &texts(array, lenient)? {
+        let found = match text {
+            None => None,
+            Some(text) => json_items(text, lenient)?,
+        };
+        nulls.push(found.is_some());
+        let found = found.unwrap_or_default();
+        lengths.push(found.len());
+        items.extend(found);
+    }
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    list(item, offsets, as_texts(&items), Some(nulls.into()), lenient)
+}
+
+/// The items of such a text; an error or `None` where it is none.
+fn json_items(text: &str, lenient: bool) -> Result<Option<Vec<Item>>> {
+    let with_nulls = with_json_nulls(text);
+    let (json, are_null) = match &with_nulls {
+        Some((json, are_null)) => (json.as_str(), are_null.as_slice()),
+        None => (text, [].as_slice()),
+    };
+    let found = json_texts(json).map(|found| {
+        let items = found?.into_iter().enumerate();
+        let is_null = |at: usize| are_null.get(at).copied().unwrap_or_default();
+        let items = items.map(|(at, item)| Some(item).filter(|_| !is_null(at)));
+        Some(items.collect::<Vec<_>>())
+    });
+    let refused = |why: &str| Err(Error::new(ErrorKind::Conversion, why).into());
+    match found {
+        Ok(Some(items)) => Ok(Some(items)),
+        _ if lenient => Ok(None),
+        Ok(None) => refused("Cannot cast to list of JSON"),
+        Err(error) => refused(error.message()),
+    }
 }
 
 fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Result<ArrayRef> {

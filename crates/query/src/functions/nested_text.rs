@@ -40,6 +40,20 @@ pub(super) fn list_items(text: &str) -> Option<Vec<Item>> {
     Some(pieces(inner)?.into_iter().map(item).collect())
 }
 
+/// The text of a list of JSON as JSON, and which items are NULL in it, which JSON is not; `None` where none is.
+pub(super) fn with_json_nulls(text: &str) -> Option<(String, Vec<bool>)> {
+    let inner = text.trim_ascii().strip_prefix('[')?.strip_suffix(']')?;
+    let pieces = pieces(inner)?;
+    let are_null: Vec<bool> = pieces
+        .iter()
+        .map(|piece| piece.trim_ascii() == "NULL")
+        .collect();
+    let items = pieces.iter().zip(&are_null);
+    let items = items.map(|(piece, is_null)| if *is_null { "null" } else { piece });
+    let json = format!("[{}]", items.collect::<Vec<_>>().join(","));
+    are_null.contains(&true).then_some((json, are_null))
+}
+
 /// What a struct's text says of its fields.
 pub(super) enum Fields {
     Named(Vec<(String, Item)>),
@@ -203,6 +217,16 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in "[a'\"\\\\,:=\\[\\]{}() ]{0,20}") {
             let _ = (list_items(&text), struct_items(&text).is_some(), map_items(&text));
+        }
+    }
+
+    #[test]
+    fn null_stands_between_json() {
+        let (json, are_null) = with_json_nulls(r#"[{"a": [NULL]}, NULL,"NULL", null]"#).unwrap();
+        assert_eq!(json, r#"[{"a": [NULL]},null,"NULL", null]"#);
+        assert_eq!(are_null, [false, true, false, false]);
+        for none in ["[1]", r#"["NULL", null]"#, "NULL", "[", "[]"] {
+            assert_eq!(with_json_nulls(none), None, "{none}");
         }
     }
 

@@ -437,6 +437,21 @@ impl ScalarUDFImpl for JsonCast {
     }
 }
 
+/// The items of a list of JSON, each as JSON; `None` if it is no list.
+///
+/// # Errors
+/// What is malformed in the text.
+pub(crate) fn json_texts(json: &str) -> std::result::Result<Option<Vec<String>>, Error> {
+    let value = Value::read(json)?;
+    let text_of = |item: Value<'_>| {
+        let mut text = String::new();
+        item.write(&mut text);
+        text
+    };
+    let is_list = value.kind() == Kind::List;
+    Ok(is_list.then(|| value.items().map(text_of).collect()))
+}
+
 /// JSON as values of a type, as CAST or TRY_CAST has them.
 pub(crate) fn json_as(json: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
     let rules = match lenient {
