@@ -55,6 +55,20 @@ pub(super) fn gives_names(statement: &ast::Statement) -> bool {
     visit(statement, &mut Names).is_break() || whole_rows::may_be_named(statement)
 }
 
+/// The names that a select list gives.
+fn given_names(select: &Select) -> impl Iterator<Item = &str> {
+    select.projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.as_str()),
+        _ => None,
+    })
+}
+
+/// Whether a name that is given may be that of a column of `*`, too.
+fn has_names_beside_star(select: &Select) -> bool {
+    given_names(select).next().is_some()
+        && select.projection.iter().any(|item| options(item).is_some())
+}
+
 struct Marks;
 
 impl Visitor for Marks {
@@ -71,6 +85,7 @@ impl Visitor for Marks {
         let renames = |item: &SelectItem| options(item).is_some_and(is_written_out);
         let stars = select.projection.iter().filter_map(options);
         match stars.count() > 1
+            || has_names_beside_star(select)
             || select.projection.iter().any(renames)
             || struct_stars::may_have(select)
         {
@@ -333,9 +348,10 @@ impl Walker<'_> {
         }
     }
 
-    /// `SELECT *, *` with a name of its own for each column: the planner takes none twice.
+    /// `SELECT *, *` and `SELECT *, a + 1 AS a` with a name of its own for each column: the planner takes none twice.
     fn tell_stars_apart(&mut self, select: &mut Select) -> Result<()> {
-        if select.projection.iter().filter_map(options).count() < 2 {
+        let has_several = select.projection.iter().filter_map(options).count() > 1;
+        if !has_several && !has_names_beside_star(select) {
             return Ok(());
         }
         let mut taken = HashSet::new();
@@ -369,7 +385,10 @@ impl Walker<'_> {
                 });
             }
         }
-        select.projection = items;
+        let is_taken = |name| taken.contains(&folded(name));
+        if has_several || given_names(select).any(is_taken) {
+            select.projection = items;
+        }
         Ok(())
     }
 
