@@ -1,13 +1,13 @@
 //! JSON within other types. Where types are looked at and not fields, another type stands for JSON.
 //!
-//! What must hold: what stands for JSON is in no plan and is the type of no array.
+//! What must hold: what stands for JSON is in no plan. Of arrays only texts of some Parquet files have that type.
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use hushdb_sql::type_names::{called_json, is_called_json};
 use hushdb_storage::{is_json_item, list_item, plain_item};
 use std::sync::Arc;
 
-/// What stands for JSON: texts are in views everywhere else.
+/// What stands for JSON: texts are in views, but for those of some files.
 pub(crate) const STAND_IN: DataType = DataType::LargeUtf8;
 
 /// Whether a type has JSON within it.

@@ -2,10 +2,10 @@
 //!
 //! What must hold: what is asked for is no less than what the call takes beside its arguments.
 
-use super::json_within::{known_types, relabelled, taken, without_json_within};
+use super::json_within::{given_field, known_types, relabelled, taken, without_json_within};
 use super::room::{Memory, Room, bytes_of};
 use super::whole::{item, list_of};
-use crate::common_types::{field_of, map_of};
+use crate::common_types::map_of;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
@@ -154,7 +154,9 @@ impl ScalarUDFImpl for Asked {
             arg_fields: &fields.collect::<Vec<_>>(),
             scalar_arguments: args.scalar_arguments,
         })?;
-        let field = field_of(given.name(), given.data_type(), given.is_nullable());
+        let own = args.arg_fields.iter().map(AsRef::as_ref);
+        let field = given_field(given.name(), given.data_type(), own);
+        let field = field.with_nullable(given.is_nullable());
         Ok(match field.data_type() == given.data_type() {
             true => given,
             false => Arc::new(field),

@@ -6,10 +6,10 @@
 use super::MAKE_LIST;
 use super::named_struct::NAMED_STRUCT;
 use crate::common_types::{
-    STAND_IN, has_json_within, stand_in, with_stand_ins, without_json, without_stand_ins,
+    STAND_IN, field_of, has_json_within, stand_in, with_stand_ins, without_json, without_stand_ins,
 };
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use hushdb_sql::type_names::is_called_json;
@@ -40,6 +40,38 @@ pub(super) fn known_types(function: &str, fields: &[FieldRef]) -> Vec<DataType> 
         false => with_stand_ins(field.data_type()),
     });
     known.collect()
+}
+
+/// The field of what a call gives of fields, by its type with what stands for JSON. A file may have texts of that type: where it has them, and
+/// no JSON, the type is what it is.
+pub(super) fn given_field<'a>(
+    name: &str,
+    of: &DataType,
+    given: impl IntoIterator<Item = &'a Field>,
+) -> Field {
+    let (mut is_large, mut has_json) = (false, false);
+    for field in given {
+        is_large |= has_large_texts(field.data_type());
+        has_json |= is_called_json(field) || has_json_within(field.data_type());
+    }
+    match is_large && !has_json {
+        true => Field::new(name, of.clone(), true),
+        false => field_of(name, of, true),
+    }
+}
+
+fn has_large_texts(of: &DataType) -> bool {
+    match of {
+        DataType::LargeUtf8 => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_large_texts(field.data_type()),
+        DataType::Struct(fields) => fields
+            .iter()
+            .any(|field| has_large_texts(field.data_type())),
+        _ => false,
+    }
 }
 
 /// The types that the arguments of a call are brought to, by what takes them with what stands for JSON. A text beside JSON may be JSON, too:
@@ -137,4 +169,28 @@ pub(crate) fn relabelled(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
         }
         _ => return Err(Error::internal("values of another type than a function gives").into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hushdb_sql::type_names::called_json;
+    use hushdb_storage::is_json_item;
+
+    fn list(item: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(item, true)))
+    }
+
+    #[test]
+    fn large_texts_of_files_are_no_json() {
+        let large = Field::new("l", list(DataType::LargeUtf8), true);
+        let given = given_field("f", large.data_type(), [&large]);
+        assert_eq!(given.data_type(), large.data_type());
+        let json = called_json(Field::new("j", DataType::Utf8View, true));
+        let given = given_field("f", &list(stand_in(&json)), [&json]);
+        let DataType::List(item) = given.data_type() else {
+            panic!("a list");
+        };
+        assert!(is_json_item(item) && item.data_type() == &DataType::Utf8View);
+    }
 }

@@ -3,11 +3,11 @@
 //!
 //! What must hold: a lambda sees the rows of its own items only, never those of a list that is NULL.
 
-use super::json_within::{relabelled, taken};
+use super::json_within::{given_field, relabelled, taken};
 use super::nested_cast::{cast_field, cast_nested};
 use super::room::{Memory, Room, written_bytes};
 use super::whole::{item, items_of, list_of, listed};
-use crate::common_types::{common_type, field_of, stand_in};
+use crate::common_types::{common_type, stand_in};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, UInt32Array, new_null_array,
@@ -163,7 +163,11 @@ impl HigherOrderUDFImpl for OfItems {
             Purpose::Filter => list_of(stand_in(item_field(list.data_type())?.as_ref())),
             Purpose::Reduce => stand_in(item_field(list.data_type())?.as_ref()),
         };
-        Ok(Arc::new(field_of(self.name, &to, true)))
+        Ok(Arc::new(given_field(
+            self.name,
+            &to,
+            [list.as_ref(), lambda.as_ref()],
+        )))
     }
 
     /// The items of lists that are NULL are left out here; the library would write the list of a constant once for each row.

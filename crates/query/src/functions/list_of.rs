@@ -3,9 +3,10 @@
 use super::comparison_key::{key_type, keys};
 use super::different_values::DifferentValues;
 use super::frame_values::FrameValues;
+use super::json_within::given_field;
 use super::lists_of_json::{giving, giving_groups};
 use super::ordered_lists::OrderedLists;
-use crate::common_types::{field_of, stand_in};
+use crate::common_types::stand_in;
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use datafusion::arrow::compute::{SortOptions, take};
@@ -55,7 +56,8 @@ impl AggregateUDFImpl for ListOf {
     fn return_field(&self, args: &[FieldRef]) -> Result<FieldRef> {
         let types: Vec<_> = args.iter().map(|field| stand_in(field)).collect();
         let lists = self.0.return_type(&types)?;
-        Ok(Arc::new(field_of(self.name(), &lists, true)))
+        let own = args.iter().map(AsRef::as_ref);
+        Ok(Arc::new(given_field(self.name(), &lists, own)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {

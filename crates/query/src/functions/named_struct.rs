@@ -1,7 +1,6 @@
 //! The library's `named_struct`, which says of a field that it is JSON where its value is.
 
-use super::json_within::known_types;
-use crate::common_types::field_of;
+use super::json_within::{given_field, known_types};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -46,7 +45,8 @@ impl ScalarUDFImpl for NamedStruct {
             arg_fields: &fields.collect::<Vec<_>>(),
             scalar_arguments: args.scalar_arguments,
         })?;
-        Ok(Arc::new(field_of(NAMED_STRUCT, given.data_type(), true)))
+        let own = args.arg_fields.iter().map(AsRef::as_ref);
+        Ok(Arc::new(given_field(NAMED_STRUCT, given.data_type(), own)))
     }
 
     /// Where no value is JSON it is the library's, whose fields the library finds in it.

@@ -3,11 +3,11 @@
 //! What must hold: an argument of the untyped NULL comes as its own type, so that the function says what it makes of it.
 
 use super::json::gives_json;
-use super::json_within::{known_types, relabelled, taken};
+use super::json_within::{given_field, known_types, relabelled, taken};
 use super::plain::called;
 use super::room::Room;
 use super::session_zone::in_session_zone;
-use crate::common_types::{STAND_IN, field_of};
+use crate::common_types::STAND_IN;
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
@@ -160,7 +160,8 @@ impl ScalarUDFImpl for Registered {
                     true => of_json(result),
                     false => result,
                 };
-                Ok(Arc::new(field_of(self.name(), &result, true)))
+                let given = args.arg_fields.iter().map(AsRef::as_ref);
+                Ok(Arc::new(given_field(self.name(), &result, given)))
             }
             None => plan_err!(
                 "No function matches '{}' with these constants",
