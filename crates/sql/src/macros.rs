@@ -91,11 +91,7 @@ pub const MACROS: &[(&str, usize, &str)] = &[
         "CASE WHEN $2 IS NULL THEN NULL ELSE $1 END",
     ),
     ("pg_size_pretty", 1, "format_bytes($1)"),
-    (
-        "julian",
-        1,
-        "(CAST(date_part('epoch', \"$shown\"($1)) AS DOUBLE) / 86400.0 + 2440588.0)",
-    ),
+    ("julian", 1, JULIAN),
     ("era", 1, "date_part('era', $1)"),
     ("map_contains", 2, "contains($1, $2)"),
     ("map_contains_value", 2, "contains(map_values($1), $2)"),
@@ -273,6 +269,8 @@ pub const MACROS: &[(&str, usize, &str)] = &[
     ("current_schema", 0, "$2"),
 ];
 
+/// The Julian day.
+const JULIAN: &str = "(CAST(date_part('epoch', \"$shown\"($1)) AS DOUBLE) / 86400.0 + 2440588.0)";
 /// Outside of a server nobody has a name.
 const USER: &str = "'hushdb'";
 /// The millisecond, a 7 and what is drawn (RFC 9562, 5.7).
@@ -374,9 +372,19 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     let Expr::Value(part) = part else {
         return Ok(None);
     };
-    let Value::SingleQuotedString(part) = &part.value else {
-        return Ok(None);
+    // What is NULL is not looked at; the rest is there still, so that what it names is looked for.
+    let nothing = || {
+        let text = "CASE WHEN false THEN CAST($1 IS NULL AND $2 IS NULL AS BIGINT) END";
+        template(text, &[from.clone(), to.clone()]).map(Some)
     };
+    let part = match &part.value {
+        Value::SingleQuotedString(part) => part,
+        Value::Null => return nothing(),
+        _ => return Ok(None),
+    };
+    if date_part_name(part).is_none() && (is_null(from) || is_null(to)) {
+        return nothing();
+    }
     let unknown = || {
         let what = "extract specifier not recognized: date_diff takes a part from microsecond to millennium";
         Error::new(ErrorKind::Conversion, what)
@@ -404,6 +412,11 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     template(difference, &[count(from, to)?, count(to, from)?]).map(Some)
 }
 
+/// Whether an expression is a NULL without a type.
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+}
+
 /// What calls mean that take a list where others take one value.
 fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
     let items = |list: &Expr| match list {
@@ -413,7 +426,7 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
     match (name, args) {
         ("date_part" | "datepart", [parts, of]) => match items(parts) {
             Some(parts) => parts_of_date(&parts, of).map(Some),
-            None => Ok(None),
+            None => of_julian_day(parts, of),
         },
         ("struct_extract_at", [of, at]) => Ok(at_constant(of, at)),
         ("strptime" | "try_strptime", [text, formats]) => match items(formats) {
@@ -494,12 +507,16 @@ fn constant_integer(expr: &Expr) -> Option<u32> {
 
 /// A struct of the parts.
 fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
-    let mut text = "named_struct(".to_owned();
+    if parts.is_empty() {
+        let what = "date_part requires non-empty lists of part names";
+        return Err(Error::binder(what));
+    }
+    let mut text = "CASE WHEN $1 IS NULL THEN NULL ELSE named_struct(".to_owned();
     let mut names = vec![];
     for (at, part) in parts.iter().enumerate() {
         let name = match part {
             Expr::Value(value) => match &value.value {
-                Value::SingleQuotedString(name) => name.to_lowercase(),
+                Value::SingleQuotedString(name) => name,
                 _ => return Err(only_names()),
             },
             _ => return Err(only_names()),
@@ -508,15 +525,30 @@ fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
             return Err(only_names());
         }
         names.push(name.clone());
-        let ty = match name.as_str() {
-            "epoch" | "julian" => "DOUBLE",
-            _ => "BIGINT",
+        let part = name.to_lowercase();
+        let value = match part.as_str() {
+            "julian" => JULIAN.to_owned(),
+            "epoch" => "CAST(date_part('epoch', $1) AS DOUBLE)".to_owned(),
+            _ => format!("CAST(date_part('{part}', $1) AS BIGINT)"),
         };
         let comma = if at > 0 { ", " } else { "" };
-        text += &format!("{comma}'{name}', CAST(date_part('{name}', $1) AS {ty})");
+        text += &format!("{comma}'{name}', {value}");
     }
     nested_calls::refuse_names_twice(names.iter().map(String::as_str))?;
-    template(&(text + ")"), std::slice::from_ref(of))
+    template(&(text + ") END"), std::slice::from_ref(of))
+}
+
+/// The Julian day, which has a fraction.
+fn of_julian_day(part: &Expr, of: &Expr) -> Result<Option<Expr>> {
+    let Expr::Value(part) = part else {
+        return Ok(None);
+    };
+    match &part.value {
+        Value::SingleQuotedString(part) if part.eq_ignore_ascii_case("julian") => {
+            template(JULIAN, std::slice::from_ref(of)).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 fn only_names() -> Error {

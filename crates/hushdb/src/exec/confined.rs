@@ -73,6 +73,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::CreateMacro(_)
         | Parsed::DropMacro(_)
         | Parsed::CreateType(_)
+        | Parsed::ReplaceSchema(_)
         | Parsed::DropType { .. }
         | Parsed::AlterSequence(_)
         | Parsed::Comment(_)

@@ -65,7 +65,12 @@ fn rows_read(statement: &Statement<'_>, change: &ast::Statement) -> Result<Optio
                 .map(|query| statement.planner().plan_query(*query))
                 .transpose()
         }
-        S::Drop { .. } | S::Truncate(_) | S::CreateSchema { .. } | S::CreateIndex(_) => Ok(None),
+        S::Drop { .. }
+        | S::Truncate(_)
+        | S::CreateSchema { .. }
+        | S::CreateIndex(_)
+        | S::CreateView(_)
+        | S::AlterTable(_) => Ok(None),
         _ => Err(Error::unsupported(
             "EXPLAIN of this statement is not there yet; it takes queries, INSERT, UPDATE, DELETE and CREATE TABLE",
         )),

@@ -330,8 +330,8 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             if_exists,
             new_name,
         } => ddl::rename_view(statement, &name, if_exists, new_name),
-        Parsed::CreateMacro(new) => user_macros::create(statement, new),
-        Parsed::DropMacro(dropped) => user_macros::drop(statement, &dropped),
+        Parsed::CreateMacro(_) | Parsed::DropMacro(_) => user_macros::run(statement, parsed),
+        Parsed::ReplaceSchema(name) => ddl::replace_schema(statement, name),
         Parsed::CreateType(_) | Parsed::DropType { .. } => user_types::run(statement, parsed),
         Parsed::Comment(new) => comments::comment(statement, &new),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
@@ -395,6 +395,8 @@ fn table_changed(change: &ast::Statement) -> String {
         S::Delete(_) => "Delete".into(),
         S::CreateTable(create) => format!("CreateTable: {}", create.name),
         S::Drop { .. } => "Drop".into(),
+        S::CreateView(_) => "CreateView".into(),
+        S::AlterTable(_) => "AlterTable".into(),
         _ => "Change".into(),
     }
 }

@@ -11,10 +11,10 @@ use crate::common_types::number_kind::{
     operand_int,
 };
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, Float64Array, PrimitiveArray, Scalar,
 };
-use datafusion::arrow::compute::kernels::numeric;
-use datafusion::arrow::compute::{binary, try_binary};
+use datafusion::arrow::compute::kernels::{cmp, numeric};
+use datafusion::arrow::compute::{binary, nullif, try_binary};
 use datafusion::arrow::datatypes::{
     DataType, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type,
     Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
@@ -196,6 +196,11 @@ pub(super) fn operand_types(
     // HUGEINT and UHUGEINT have no integer in common.
     let are_whole = |number| matches!(number, Number::Int { .. });
     if are_whole(l) && are_whole(r) {
+        return Ok(Some([DataType::Float64, DataType::Float64]));
+    }
+    // As in DuckDB, which has no DECIMAL for the digits of both.
+    let is_huge = |number| matches!(number, Number::Int { bits: 128, .. });
+    if op == Op::Modulo && (is_huge(l) || is_huge(r)) {
         return Ok(Some([DataType::Float64, DataType::Float64]));
     }
     let digits = |number| match number {
@@ -461,7 +466,7 @@ fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<Columnar
         Op::Add => datum::apply(left, right, numeric::add),
         Op::Subtract => datum::apply(left, right, numeric::sub),
         Op::Multiply => datum::apply(left, right, numeric::mul),
-        Op::Modulo => datum::apply(left, right, numeric::rem),
+        Op::Modulo => datum::apply(left, right, |l, r| by_nonzero(l, r, numeric::rem)),
         Op::Remainder => datum::apply(left, right, |l, r| {
             none_by_zero(l, r)?;
             numeric::rem(l, r)
@@ -470,7 +475,29 @@ fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<Columnar
             none_by_zero(l, r)?;
             numeric::div(l, r)
         }),
-        _ => plan_err!("{} takes integers here; cast its operands", op.symbol()),
+        // HUGEINT and UHUGEINT: DuckDB divides them as they are.
+        Op::IntegerDivide => datum::apply(left, right, |l, r| by_nonzero(l, r, numeric::div)),
+        Op::ShiftLeft | Op::ShiftRight => {
+            plan_err!("{} takes integers here; cast its operands", op.symbol())
+        }
+    }
+}
+
+/// Divides doubles; by zero there is nothing.
+fn by_nonzero(
+    left: &dyn Datum,
+    right: &dyn Datum,
+    of: fn(&dyn Datum, &dyn Datum) -> std::result::Result<ArrayRef, ArrowError>,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    let (divisor, is_one) = right.get();
+    if divisor.data_type() != &DataType::Float64 {
+        return of(left, right);
+    }
+    let is_zero = cmp::eq(&divisor, &Float64Array::new_scalar(0.0))?;
+    let divisor = nullif(divisor, &is_zero)?;
+    match is_one {
+        true => of(left, &Scalar::new(divisor)),
+        false => of(left, &divisor),
     }
 }
 

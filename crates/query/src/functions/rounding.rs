@@ -26,7 +26,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (&["round"], to_digits, digits_left, |call, _| {
             rounded(call, Way::Round)
         }),
-        (&["trunc"], to_digits, digits_left, |call, _| {
+        (&["trunc"], to_cut, digits_left, |call, _| {
             rounded(call, Way::Cut)
         }),
         (&["ceil", "ceiling"], to_whole, digits_left, |call, _| {
@@ -69,12 +69,22 @@ fn own(number: &DataType) -> DataType {
 
 /// A number, and a number of digits behind the point or, where it is negative, before it.
 fn to_digits(types: &[DataType]) -> Option<Vec<DataType>> {
-    let number = |t: &DataType| (t.is_numeric() || t.is_null()) && *t != UHUGEINT;
+    let number = |t: &DataType| t.is_numeric() || t.is_null();
     match types {
+        // As in DuckDB, which rounds none of its own.
+        [x, n @ ..] if *x == UHUGEINT => to_digits(&[&[DataType::Float64], n].concat()),
         [x] if number(x) => Some(vec![own(x)]),
         // A number of digits stays as it is: a constant within a cast is none.
         [x, n] if number(x) && (n.is_integer() || n.is_null()) => Some(vec![own(x), n.clone()]),
         _ => None,
+    }
+}
+
+fn to_cut(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [x] if *x == UHUGEINT => Some(types.to_vec()),
+        [x, n] if *x == UHUGEINT && (n.is_integer() || n.is_null()) => Some(types.to_vec()),
+        _ => to_digits(types),
     }
 }
 
@@ -143,6 +153,7 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<ArrayRef> {
             );
             Ok(cast(&rounded, call.to)?)
         }
+        huge if *huge == UHUGEINT => Ok(cut(numbers, digits)),
         huge if *huge == HUGEINT => huge_rounded(numbers, digits, way),
         decimal if decimal.is_decimal() => decimals(numbers, digits, call.to, way),
         integer => {
@@ -157,6 +168,20 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<ArrayRef> {
             )
         }
     }
+}
+
+/// Numbers without sign, without their last digits.
+fn cut(numbers: &ArrayRef, digits: &Int64Array) -> ArrayRef {
+    let ten = i256::from_i128(10);
+    let pairs = numbers.as_primitive::<Decimal256Type>().iter().zip(digits);
+    let values = pairs.map(|(x, n)| {
+        let (x, gone) = (x?, u32::try_from(n?.saturating_neg().max(0)).ok());
+        let unit = gone.and_then(|gone| ten.checked_pow(gone));
+        let units = unit.and_then(|unit| x.checked_div(unit)?.checked_mul(unit));
+        Some(units.unwrap_or(i256::ZERO))
+    });
+    let values = values.collect::<Decimal256Array>();
+    Arc::new(values.with_data_type(UHUGEINT))
 }
 
 fn huge_rounded(numbers: &ArrayRef, digits: &Int64Array, way: Way) -> Result<ArrayRef> {

@@ -167,7 +167,7 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
         return Ok(None);
     };
     if counts_null(name, &args) {
-        return none_of_null(function, &args).map(Some);
+        return none_of_null(name, function, &args).map(Some);
     }
     match (name, args.last()) {
         // One share goes without a list of all values.
@@ -189,6 +189,7 @@ fn counts_null(name: &str, args: &[Expr]) -> bool {
     let takes = match name {
         "max" | "min" => 2,
         "arg_max" | "arg_min" | "max_by" | "min_by" => 3,
+        "arg_max_nulls_last" | "arg_min_nulls_last" => 3,
         _ => return false,
     };
     let is_null = |expr: &Expr| matches!(expr, Expr::Value(v) if v.value == Value::Null);
@@ -196,9 +197,10 @@ fn counts_null(name: &str, args: &[Expr]) -> bool {
 }
 
 /// So many values as NULL says: an error, unless there is none.
-fn none_of_null(function: &Function, args: &[Expr]) -> Result<Expr> {
+fn none_of_null(name: &str, function: &Function, args: &[Expr]) -> Result<Expr> {
     let mut meaning = parse(match args.len() {
         2 => "\"$no_count\"(array_agg($1) FILTER (WHERE $1 IS NOT NULL))",
+        _ if name.ends_with("_nulls_last") => "\"$no_count\"(array_agg($1))",
         _ => "\"$no_count\"(array_agg($1) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL))",
     })?;
     let _: ControlFlow<()> = visit_mut(&mut meaning, &mut HandOver(function));

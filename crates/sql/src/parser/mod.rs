@@ -185,6 +185,10 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         return create(parser);
     }
     match ahead.as_slice() {
+        ["CREATE", "OR", "REPLACE", "SCHEMA", ..] => {
+            (0..4).for_each(|_| drop(parser.next_token()));
+            Ok(Statement::ReplaceSchema(object_name(parser)?))
+        }
         ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),

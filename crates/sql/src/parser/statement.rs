@@ -99,6 +99,8 @@ pub enum Statement {
     AlterSequence(AlterSequence),
     /// `CREATE [OR REPLACE] MACRO [IF NOT EXISTS] name(parameters) AS body`.
     CreateMacro(NewMacro),
+    /// `CREATE OR REPLACE SCHEMA name`.
+    ReplaceSchema(ast::ObjectName),
     /// `CREATE [OR REPLACE] TYPE [IF NOT EXISTS] name AS type`.
     CreateType(NewType),
     /// `DROP TYPE [IF EXISTS] name`.
@@ -195,6 +197,7 @@ impl Statement {
             Self::CreateSequence(_) => "CREATE SEQUENCE",
             Self::CreateMacro(_) => "CREATE FUNCTION",
             Self::CreateType(_) => "CREATE TYPE",
+            Self::ReplaceSchema(_) => "CREATE SCHEMA",
             Self::DropType { .. } => "DROP TYPE",
             Self::Comment(_) => "COMMENT",
             Self::DropMacro(_) => "DROP FUNCTION",

@@ -16,7 +16,7 @@ mod tests;
 
 pub(crate) use relations::alias_of;
 
-use super::parser::{CopyTarget, MacroBody, Statement, TypeBody};
+use super::parser::{CopyTarget, MacroBody, NewOverload, Statement, TypeBody};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use crate::walk::visit;
@@ -48,14 +48,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             args.iter().try_for_each(tree)?;
             named.iter().try_for_each(|(_, value)| tree(value))
         }
-        S::CreateMacro(new) => new.overloads.iter().try_for_each(|overload| {
-            let mut defaults = overload.parameters.iter().filter_map(|(_, d)| d.as_ref());
-            defaults.try_for_each(tree)?;
-            match &overload.body {
-                MacroBody::Expr(body) => tree(body.as_ref()),
-                MacroBody::Query(body) => tree(body.as_ref()),
-            }
-        }),
+        S::CreateMacro(new) => new.overloads.iter().try_for_each(macro_overload),
         S::CreateType(new) => match &new.body {
             TypeBody::Type(_) => Ok(()),
             TypeBody::Query(query) => tree(query.as_ref()),
@@ -77,6 +70,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::RenameView { .. }
         | S::CreateSequence(_)
         | S::DropMacro(_)
+        | S::ReplaceSchema(_)
         | S::DropType { .. }
         | S::AlterSequence(_)
         | S::Comment(_)
@@ -92,6 +86,15 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Analyze(..)
         | S::Transaction(_)
         | S::Extension(_) => Ok(()),
+    }
+}
+
+fn macro_overload(overload: &NewOverload) -> Result<()> {
+    let mut defaults = overload.parameters.iter().filter_map(|(_, d)| d.as_ref());
+    defaults.try_for_each(tree)?;
+    match &overload.body {
+        MacroBody::Expr(body) => tree(body.as_ref()),
+        MacroBody::Query(body) => tree(body.as_ref()),
     }
 }
 

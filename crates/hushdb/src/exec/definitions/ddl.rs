@@ -18,7 +18,8 @@ use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{
-    Check, Column, ColumnDef, ColumnId, ColumnType, SchemaVersion, TableId, View, same_name,
+    Check, Column, ColumnDef, ColumnId, ColumnType, MAIN_SCHEMA, SchemaVersion, TableId, View,
+    same_name,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -500,10 +501,37 @@ fn schema_parts(snapshot: &Snapshot, parts: Vec<String>) -> Result<(String, Stri
     }
 }
 
+/// What becomes of a schema of that name.
+enum WhenThere {
+    Fail,
+    Keep,
+    /// By an empty one; as in DuckDB it must be empty itself.
+    Replace,
+}
+
 pub(in crate::exec) fn create_schema(
     statement: &Statement<'_>,
     name: &SchemaName,
     if_not_exists: bool,
+) -> Result<QueryResult> {
+    match if_not_exists {
+        true => new_schema(statement, name, WhenThere::Keep),
+        false => new_schema(statement, name, WhenThere::Fail),
+    }
+}
+
+/// `CREATE OR REPLACE SCHEMA`.
+pub(in crate::exec) fn replace_schema(
+    statement: &Statement<'_>,
+    name: ObjectName,
+) -> Result<QueryResult> {
+    new_schema(statement, &SchemaName::Simple(name), WhenThere::Replace)
+}
+
+fn new_schema(
+    statement: &Statement<'_>,
+    name: &SchemaName,
+    there: WhenThere,
 ) -> Result<QueryResult> {
     let SchemaName::Simple(name) = name else {
         return Err(Error::unsupported("CREATE SCHEMA takes a name only"));
@@ -516,9 +544,17 @@ pub(in crate::exec) fn create_schema(
         )));
     }
     let mut write = statement.write(&database)?;
-    if known_as(&write.catalog().schemas, &schema).is_some() {
-        if if_not_exists {
-            return Ok(QueryResult::done());
+    if let Some((known, version)) = known_as(&write.catalog().schemas, &schema) {
+        match there {
+            WhenThere::Keep => return Ok(QueryResult::done()),
+            WhenThere::Replace if known == MAIN_SCHEMA => {
+                return Err(Error::catalog(
+                    "Cannot drop entry \"main\" because it is an internal system entry",
+                ));
+            }
+            WhenThere::Replace if version.is_empty() => return Ok(QueryResult::done()),
+            WhenThere::Replace => return Err(not_empty(known)),
+            WhenThere::Fail => {}
         }
         return Err(
             Error::catalog(format!("Schema with name \"{schema}\" already exists!"))
@@ -613,6 +649,13 @@ fn children_first(version: &SchemaVersion) -> Vec<&String> {
     sorted
 }
 
+fn not_empty(schema: &str) -> Error {
+    Error::catalog(format!(
+        "Cannot drop schema \"{schema}\" because there are entries that depend on it. Use DROP...CASCADE to drop \
+         all dependents."
+    ))
+}
+
 fn drop_schema(
     statement: &Statement<'_>,
     if_exists: bool,
@@ -639,10 +682,7 @@ fn drop_schema(
         ));
     }
     if !cascade && !version.is_empty() {
-        return Err(Error::catalog(format!(
-            "Cannot drop schema \"{schema}\" because there are entries that depend on it. Use DROP...CASCADE to drop \
-             all dependents."
-        )));
+        return Err(not_empty(&schema));
     }
     for view in version.views.keys() {
         write.drop_view(&schema, view)?;

@@ -7,6 +7,7 @@ use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::Expr;
 use hushdb_query::plan::{TableName, known_as};
+use hushdb_sql::Statement as Parsed;
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{
     self as sql, DroppedMacro, Error, MacroBody, NewMacro, Result, name_parts, same_parts, sqlstate,
@@ -22,7 +23,16 @@ fn kind(is_table: bool) -> &'static str {
     }
 }
 
-pub(in crate::exec) fn create(statement: &Statement<'_>, new: NewMacro) -> Result<QueryResult> {
+/// CREATE MACRO and DROP MACRO.
+pub(in crate::exec) fn run(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
+    match parsed {
+        Parsed::CreateMacro(new) => create(statement, new),
+        Parsed::DropMacro(dropped) => drop(statement, &dropped),
+        _ => Err(Error::internal("a statement that is about no macro")),
+    }
+}
+
+fn create(statement: &Statement<'_>, new: NewMacro) -> Result<QueryResult> {
     let own = statement.for_new(new.head.temporary)?;
     let statement = own.as_ref().unwrap_or(statement);
     let kind = Kind {
@@ -70,10 +80,7 @@ pub(in crate::exec) fn create(statement: &Statement<'_>, new: NewMacro) -> Resul
 }
 
 /// `DROP MACRO`; without TABLE, one of expressions goes before one of tables.
-pub(in crate::exec) fn drop(
-    statement: &Statement<'_>,
-    dropped: &DroppedMacro,
-) -> Result<QueryResult> {
+fn drop(statement: &Statement<'_>, dropped: &DroppedMacro) -> Result<QueryResult> {
     let (is_table, if_exists) = (dropped.is_table, dropped.if_exists);
     let has = |schema: &SchemaVersion, name: &str| {
         let of = |tables: bool| known_as(schema.macros_of(tables), name).is_some();
