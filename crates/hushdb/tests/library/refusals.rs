@@ -374,16 +374,9 @@ fn cipher_without_a_key() {
 #[test]
 fn column_types_that_cannot_be_stored() {
     let bench = Bench::new();
-    for ty in ["JSON[]", "JSON[3]"] {
-        let sql = format!("CREATE TABLE t (a {ty})");
-        let text = bench.refuses(&sql, ErrorKind::Unsupported);
-        let word = ty.split(['(', '[']).next().unwrap_or(ty);
-        assert!(text.contains(word), "{ty}: {text}");
-    }
-    let sql = "CREATE TABLE t (a STRUCT(b JSON)[])";
-    let inner = bench.refuses(sql, ErrorKind::Unsupported);
-    assert!(inner.contains("JSON"), "{inner}");
     let deep = format!("CREATE TABLE t (a INTEGER{})", "[]".repeat(32));
+    bench.refuses(&deep, ErrorKind::Unsupported);
+    let deep = format!("CREATE TABLE t (a JSON{})", "[]".repeat(32));
     bench.refuses(&deep, ErrorKind::Unsupported);
     bench.refuses("CREATE TABLE t (a NOSUCHTYPE)", ErrorKind::Catalog);
     bench.refuses("SELECT * FROM t", ErrorKind::Catalog);
