@@ -18,7 +18,7 @@ use hushdb_query::functions::{Zone, shown_field};
 use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::{Error, ErrorKind, Result, with_blobs, without_values};
-use hushdb_storage::{ColumnType, input_path, list_item, open_input, same_name};
+use hushdb_storage::{ColumnType, input_path, is_called_json, open_input, plain_item, same_name};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::LogicalType;
 use parquet::errors::ParquetError;
@@ -139,23 +139,26 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
 /// since a HUGEINT holds less than they may, and bytes as [`with_blobs`].
 fn read_as(field: &FieldRef) -> FieldRef {
     let shown = shown_field(field, Zone::UTC).unwrap_or_else(|| Arc::clone(field));
-    with_json_items(&with_blobs(&without_huge(&shown)))
+    without_json(&with_blobs(&without_huge(&shown)))
 }
 
-/// A field whose lists of JSON say that they are as all lists do here.
-fn with_json_items(field: &FieldRef) -> FieldRef {
-    let changed = match field.data_type() {
+/// A field in which nothing says that texts are JSON: a file may say so of any.
+fn without_json(field: &FieldRef) -> FieldRef {
+    let within = match field.data_type() {
         DataType::List(item) => {
-            let item = with_json_items(item);
-            DataType::List(Arc::new(list_item(item.as_ref().clone())))
+            let item = plain_item(&without_json(item));
+            DataType::List(without_json(&Arc::new(item)))
         }
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_json_items).collect()),
-        DataType::Map(entries, is_sorted) => DataType::Map(with_json_items(entries), *is_sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_json).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(without_json(entries), *is_sorted),
+        _ if is_called_json(field) => {
+            return Arc::new(field.as_ref().clone().with_metadata([].into()));
+        }
         _ => return Arc::clone(field),
     };
-    match changed == *field.data_type() {
+    match within == *field.data_type() {
         true => Arc::clone(field),
-        false => Arc::new(field.as_ref().clone().with_data_type(changed)),
+        false => Arc::new(field.as_ref().clone().with_data_type(within)),
     }
 }
 
@@ -163,6 +166,7 @@ fn with_json_items(field: &FieldRef) -> FieldRef {
 mod tests {
     use super::*;
     use datafusion::arrow::datatypes::Field;
+    use hushdb_storage::{called_json, list_item};
 
     #[test]
     fn sixteen_bytes_are_a_uuid_only_where_the_file_says_so() {
@@ -178,5 +182,22 @@ mod tests {
         let blob = DataType::BinaryView;
         let expected = [DataType::FixedSizeBinary(16), blob.clone(), blob];
         assert_eq!(types.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn no_text_of_a_file_is_json() {
+        let json = called_json(Field::new("a", DataType::Utf8, true));
+        let texts = Field::new("a", DataType::Utf8, true);
+        let nested = |of: &Field| {
+            let item = Arc::new(list_item(of.clone()));
+            let fields = Fields::from(vec![
+                Field::new("l", DataType::List(item), true),
+                of.clone(),
+            ]);
+            Arc::new(Field::new("s", DataType::Struct(fields), true))
+        };
+        assert_ne!(nested(&json), nested(&texts));
+        assert_eq!(without_json(&nested(&json)), nested(&texts));
+        assert_eq!(without_json(&Arc::new(json)).as_ref(), &texts);
     }
 }
