@@ -68,14 +68,40 @@ fn take_mark(expr: &mut Expr) -> Option<(BinaryOperator, Expr)> {
     let Expr::BinaryOp { left, op, right } = expr else {
         return None;
     };
-    let is_literal = |mark: &str| [INTEGER_LITERAL, DECIMAL_LITERAL].contains(&mark);
-    if !matches!(op, BinaryOperator::Custom(mark) if is_literal(mark)) {
+    if !is_mark_of_literal(op) {
         return None;
     }
     let nothing = || Expr::value(Value::Null);
     let mark = (op.clone(), std::mem::replace(right.as_mut(), nothing()));
     *expr = std::mem::replace(left, nothing());
     Some(mark)
+}
+
+/// `-(-1)` is the literal 1 to whoever has seen its first sign: the literal behind the two of them, and its mark.
+fn without_signs(of: &Expr) -> Option<(Expr, BinaryOperator, Expr)> {
+    match of {
+        Expr::Nested(of) => without_signs(of),
+        Expr::BinaryOp { left, op, right } if is_mark_of_literal(op) => match left.as_ref() {
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr: literal,
+            } => Some((literal.as_ref().clone(), op.clone(), right.as_ref().clone())),
+            Expr::Value(_) => {
+                let negative = Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr: left.clone(),
+                };
+                Some((negative, op.clone(), right.as_ref().clone()))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_mark_of_literal(op: &BinaryOperator) -> bool {
+    let is_literal = |mark: &str| [INTEGER_LITERAL, DECIMAL_LITERAL].contains(&mark);
+    matches!(op, BinaryOperator::Custom(mark) if is_literal(mark))
 }
 
 /// How many digits a number with a point has, if the first one is 0: `0.5` has two, and so has its type.
@@ -201,6 +227,9 @@ impl VisitorMut for Marker {
                     _ => false,
                 };
                 if is_bare && let Some((op, right)) = take_mark(inner) {
+                    mark_with(expr, op, right);
+                } else if let Some((literal, op, right)) = without_signs(inner) {
+                    *expr = literal;
                     mark_with(expr, op, right);
                 } else if !is_value {
                     let of = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));

@@ -10,6 +10,7 @@ use super::calls::{call, quoted_call};
 use super::nested_calls::{self, LIST_BOOL_AND, LIST_BOOL_OR, LIST_STRING_AGG};
 use super::operators::lambda;
 use super::template::template;
+use super::value_names::within_brackets;
 use crate::date_parts::date_part_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::walk::visit_expressions;
@@ -413,8 +414,14 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
 }
 
 /// Whether an expression is a NULL without a type.
+/// Whether a NULL is written, with a type or without.
 fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+    match expr {
+        Expr::Value(value) => value.value == Value::Null,
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => is_null(expr),
+        Expr::Function(call) => within_brackets(call).is_some_and(is_null),
+        _ => false,
+    }
 }
 
 /// What calls mean that take a list where others take one value.

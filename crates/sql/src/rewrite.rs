@@ -1,6 +1,7 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
+mod chosen_groups;
 mod distinct_on;
 mod implicit_lateral;
 mod json_values;
@@ -355,7 +356,9 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         named_alike::leave_out_names(select);
+        chosen_groups::having_items(select, self.place.is_aggregate);
         let planned = select_as_planned(select);
+        chosen_groups::qualify_listed_windows(select);
         value_names::tell_apart(select, self.place.is_scalar);
         flow(planned)
     }

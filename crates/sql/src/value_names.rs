@@ -1,9 +1,11 @@
 //! Brackets around CASTs, in the names of what is made of them: the planner leaves a CAST out of a name, so that `sum(1::BIGINT)` and
 //! `sum(1::DOUBLE)` had the same one, and a query cannot have two of one name as aggregates or keys.
 
-use super::calls::quoted_call as called;
+use super::calls::{quoted_call as called, unnamed};
 use crate::walk::{visit_expressions, visit_mut};
-use sqlparser::ast::{Expr, Function, GroupByExpr, Query, Select, SelectItem, VisitorMut};
+use sqlparser::ast::{
+    Expr, Function, FunctionArguments, GroupByExpr, Query, Select, SelectItem, VisitorMut,
+};
 use std::ops::ControlFlow;
 
 /// The function of an operand or CAST that has brackets in the names of what is made of it.
@@ -68,6 +70,14 @@ fn is_brackets(function: &Function) -> bool {
         return false;
     };
     name.as_ident().is_some_and(|name| name.value == BRACKETS)
+}
+
+/// What has brackets in names.
+pub(super) fn within_brackets(call: &Function) -> Option<&Expr> {
+    match &call.args {
+        FunctionArguments::List(list) if is_brackets(call) => list.args.first().and_then(unnamed),
+        _ => None,
+    }
 }
 
 impl VisitorMut for Brackets {

@@ -149,7 +149,8 @@ impl DatePart {
         {
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None)));
         }
-        if of.data_type().is_null() {
+        let is_known_null = matches!(of, ColumnarValue::Scalar(of) if of.is_null());
+        if of.data_type().is_null() || is_known_null {
             let nothing = ScalarValue::try_from(args.return_field.data_type())?;
             return Ok(ColumnarValue::Scalar(nothing));
         }

@@ -183,8 +183,10 @@ impl Walker<'_> {
                         SelectItem::ExprWithAlias { alias, .. } => Some(alias),
                         _ => None,
                     };
-                    if let Some(unnest) = Unnested::of(expr)? {
-                        items.extend(self.unnested(select, unnest, alias)?);
+                    if let Some(unnest) = Unnested::of(expr)?
+                        && let Some(taken_apart) = self.unnested(select, unnest, alias)?
+                    {
+                        items.extend(taken_apart);
                         continue;
                     }
                     match find_columns(expr)? {

@@ -15,13 +15,14 @@ use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
 use crate::common_types::{For, common_of, common_type};
 use crate::functions::of_json;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_datafusion_err, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::binary::{comparison_coercion, type_union_coercion};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, LogicalPlanBuilder, Operator,
+    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, LogicalPlanBuilder, Operator, lit,
+    when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::SAME_TYPE_FUNCTIONS;
@@ -219,35 +220,65 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             changed
         }
+        Expr::ScalarFunction(call) if call.name() == "nullif" && call.args.len() == 2 => {
+            return null_if(call, schema);
+        }
         Expr::ScalarFunction(ScalarFunction { func, args })
             if SAME_TYPE_FUNCTIONS.contains(&func.name()) =>
         {
             unify(&mut args.iter_mut().collect::<Vec<_>>(), For::Value, schema)?
         }
         Expr::Like(like) | Expr::SimilarTo(like) => texts_of_enums(like, schema)?,
-        Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
-            let column = subquery.subquery.schema().field(0).data_type().clone();
-            let own = expr.get_type(schema)?;
-            let items = [(Some(expr.as_ref()), own), (None, column)];
-            match common_of(items.into_iter(), For::Comparison) {
-                Some(to) => {
-                    let plan = cast_columns(
-                        subquery.subquery.as_ref().clone(),
-                        std::slice::from_ref(&to),
-                    )?;
-                    subquery.subquery = Arc::new(plan);
-                    **expr = to_type(std::mem::take(expr.as_mut()), &to, schema)?;
-                    true
-                }
-                None => false,
-            }
-        }
+        Expr::InSubquery(within) => one_type_with_query(within, schema)?,
         _ => false,
     };
     Ok(match is_unsaid_json(&expr, schema) {
         true => Transformed::yes(of_json(expr)),
         false if changed => Transformed::yes(expr),
         false => Transformed::no(expr),
+    })
+}
+
+/// Brings what is looked for in a query, and its column, to one type; whether they have one.
+fn one_type_with_query(within: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
+    let InSubquery { expr, subquery, .. } = within;
+    let column = subquery.subquery.schema().field(0).data_type().clone();
+    let own = expr.get_type(schema)?;
+    let items = [(Some(expr.as_ref()), own), (None, column)];
+    let Some(to) = common_of(items.into_iter(), For::Comparison) else {
+        return Ok(false);
+    };
+    let plan = subquery.subquery.as_ref().clone();
+    subquery.subquery = Arc::new(cast_columns(plan, std::slice::from_ref(&to))?);
+    **expr = to_type(std::mem::take(expr.as_mut()), &to, schema)?;
+    Ok(true)
+}
+
+/// `nullif(a, b)` compares as `=` does, and has the type of `a`.
+fn null_if(call: &mut ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let types = |args: &[Expr]| {
+        let types = args.iter().map(|arg| arg.get_type(schema));
+        types.collect::<Result<Vec<_>>>()
+    };
+    let of_texts = |types: &[DataType]| types.iter().all(DataType::is_string);
+    let given = types(&call.args).unwrap_or_default();
+    let mut compared = call.args.clone();
+    let what = match given.first().is_none_or(DataType::is_null) || of_texts(&given) {
+        true => For::Value,
+        false => For::Comparison,
+    };
+    let changed = unify(&mut compared.iter_mut().collect::<Vec<_>>(), what, schema)?;
+    if what == For::Comparison && given.first() != given.last() {
+        let value = call.args.swap_remove(0);
+        let [left, right] = <[Expr; 2]>::try_from(compared)
+            .map_err(|_| internal_datafusion_err!("nullif takes two arguments"))?;
+        let unequal = when(left.eq(right), lit(ScalarValue::Null)).otherwise(value)?;
+        return Ok(Transformed::yes(unequal));
+    }
+    let call = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&call.func), compared));
+    Ok(match is_unsaid_json(&call, schema) {
+        true => Transformed::yes(of_json(call)),
+        false => Transformed::new(call, changed, TreeNodeRecursion::Continue),
     })
 }
 

@@ -4,8 +4,7 @@
 use super::numbers::{compared_as, is_comparison, one_type, place_of};
 use super::postgres_operators::{PostgresOperators, is_json};
 use super::rewrite_expressions::rewrite_expressions;
-use super::temporal;
-use super::{bit_operators, postgres_divisions, postgres_literals};
+use super::{bit_operators, postgres_divisions, postgres_literals, temporal};
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal, is_huge,
 };
@@ -286,6 +285,7 @@ impl ExprPlanner for DuckOperators {
         if let Some(planned) = self.temporal(op, &expr, &left, &right) {
             return Ok(PlannerResult::Planned(planned));
         }
+        temporal::refuse_numbers(&expr, &left, &right)?;
         match (Number::of(&left), Number::of(&right)) {
             (Some(l), Some(r)) if are_exact(op, l, r) => {
                 fit_literal(&mut expr, &left, &right);

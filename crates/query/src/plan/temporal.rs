@@ -2,19 +2,20 @@
 
 use super::operators::{binary, call, cast};
 use super::rewrite_expressions::rewrite_expressions;
-use crate::common_types::number_kind::int_literal;
+use crate::common_types::number_kind::{Number, int_literal};
 use crate::functions::arithmetic::Op;
 use crate::functions::{
     INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, TIME_MINUS,
     TIME_OF_DAY, TIME_PLUS, moved, rounding_cast, time_difference, unit_nanos, zone_of,
 };
-use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use hushdb_sql::type_names::display_type;
 use hushdb_storage::TIMETZ;
 
 /// The functions that operators of times and intervals are.
@@ -37,7 +38,11 @@ pub(super) fn arithmetic(
     use DataType as T;
     let days = |e: &Expr| counted(e.clone(), &T::Int32);
     let is_moment = |ty: &DataType| matches!(ty, T::Timestamp(..) | T::Date32);
-    let is_days = |ty: &DataType| ty.is_integer() || ty.is_null();
+    // What becomes an INTEGER without a CAST.
+    let is_days = |ty: &DataType| {
+        use T::{Int8, Int16, Int32, UInt8, UInt16};
+        ty.is_null() || [Int8, Int16, Int32, UInt8, UInt16].contains(ty)
+    };
     // With an interval they become a TIMESTAMP.
     let in_micros = |e: &Expr, ty: &DataType| match ty {
         T::Timestamp(TimeUnit::Microsecond, _) => e.clone(),
@@ -88,6 +93,35 @@ pub(super) fn arithmetic(
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
         _ => return None,
     })
+}
+
+/// # Errors
+/// `Plan` for a date, time or interval beside a number, if that is no operator.
+pub(super) fn refuse_numbers(
+    expr: &RawBinaryExpr,
+    left: &DataType,
+    right: &DataType,
+) -> Result<()> {
+    use DataType as T;
+    let is_time = |ty: &DataType| {
+        matches!(
+            ty,
+            T::Date32 | T::Timestamp(..) | T::Time64(_) | T::Interval(_)
+        )
+    };
+    let is_number = |ty: &DataType| Number::of(ty).is_some();
+    if !(is_time(left) && is_number(right) || is_number(left) && is_time(right)) {
+        return Ok(());
+    }
+    let name = |of: &Expr, ty: &DataType| match int_literal(of) {
+        Some(_) if ty.is_integer() => "INTEGER_LITERAL".to_owned(),
+        _ => display_type(&Field::new("", ty.clone(), true)),
+    };
+    let (left, right) = (name(&expr.left, left), name(&expr.right, right));
+    plan_err!(
+        "No function matches the given name and argument types '{}({left}, {right})'. You might need to add explicit type casts.",
+        expr.op
+    )
 }
 
 /// How an interval moves a point in time.

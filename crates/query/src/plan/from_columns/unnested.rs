@@ -1,5 +1,5 @@
-//! `unnest(x, recursive := true)` and `max_depth := n` in a select list: how many lists lie in each other, and which fields the structs in them
-//! have, the type of `x` says.
+//! `unnest(x, recursive := true)` and `max_depth := n` in a select list, and `unnest(x)` of a struct: how many lists lie in each other, and
+//! which fields the structs in them have, the type of `x` says.
 //!
 //! What must hold: lists come first, then structs; a list in a struct stays.
 
@@ -9,17 +9,21 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, Select, SelectItem, Value,
 };
-use hushdb_sql::type_names::is_struct;
+use hushdb_sql::type_names::{is_row, is_struct};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{Error, Result, parse_expr, sql_text};
+use std::ops::ControlFlow;
 
 /// What is taken apart, and how many levels of it.
 pub(super) struct Unnested {
     of: Expr,
     depth: usize,
+    /// Whether it says how deep.
+    is_said: bool,
 }
 
 impl Unnested {
-    /// An `unnest` that says how deep; `None` for all else.
+    /// An `unnest` of what may be a struct; `None` for all else.
     pub(super) fn of(expr: &Expr) -> Result<Option<Self>> {
         let Some((
             name,
@@ -31,7 +35,12 @@ impl Unnested {
         else {
             return Ok(None);
         };
-        if !name.eq_ignore_ascii_case("unnest") || options.is_empty() {
+        let is_unnest = |expr: &Expr| match call(expr) {
+            Some((name, _)) if name.eq_ignore_ascii_case("unnest") => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let is_left = matches!(of, Expr::Array(_)) || visit_expressions(of, is_unnest).is_break();
+        if !name.eq_ignore_ascii_case("unnest") || is_left && options.is_empty() {
             return Ok(None);
         }
         let (mut is_recursive, mut most) = (false, None);
@@ -53,6 +62,7 @@ impl Unnested {
         Ok(Some(Self {
             of: of.clone(),
             depth,
+            is_said: !options.is_empty(),
         }))
     }
 }
@@ -81,15 +91,26 @@ fn named(option: &FunctionArg) -> Option<(String, &Value)> {
 }
 
 impl Walker<'_> {
-    /// The items of a select list that an `unnest` becomes.
+    /// The items of a select list that an `unnest` becomes; `None` where the planner does what is meant.
     pub(super) fn unnested(
         &mut self,
         select: &Select,
         unnest: Unnested,
         alias: Option<&Ident>,
-    ) -> Result<Vec<SelectItem>> {
+    ) -> Result<Option<Vec<SelectItem>>> {
         let item = SelectItem::UnnamedExpr(unnest.of.clone());
-        let found = self.columns(select, item)?.into_iter().next();
+        let found = self.columns(select, item);
+        if !unnest.is_said {
+            // What is no value of the FROM alone, and what would have another value each time.
+            let Ok([column]) = found.as_deref() else {
+                return Ok(None);
+            };
+            if !is_struct(&column.data_type) || column.is_volatile {
+                return Ok(None);
+            }
+            return fields(&sql_text(&unnest.of), &column.data_type, 1).map(Some);
+        }
+        let found = found?.into_iter().next();
         let mut ty = found.map_or(DataType::Null, |column| column.data_type);
         let mut text = sql_text(&unnest.of);
         let mut levels = 0;
@@ -107,19 +128,19 @@ impl Walker<'_> {
             text = format!("unnest({text})");
         }
         if left > 0 && is_struct(&ty) {
-            return fields(&text, &ty, left);
+            return fields(&text, &ty, left).map(Some);
         }
         if levels == 0 {
             text = format!("unnest({text})");
         }
         let expr = parse_expr(&text)?;
-        Ok(vec![match alias {
+        Ok(Some(vec![match alias {
             Some(alias) => SelectItem::ExprWithAlias {
                 expr,
                 alias: alias.clone(),
             },
             None => SelectItem::UnnamedExpr(expr),
-        }])
+        }]))
     }
 }
 
@@ -129,14 +150,18 @@ fn fields(text: &str, ty: &DataType, depth: usize) -> Result<Vec<SelectItem>> {
         return Ok(vec![]);
     };
     let mut items = vec![];
-    for field in all {
+    let is_row = is_row(all);
+    for (place, field) in (1..).zip(all) {
         let name = field.name().replace('\'', "''");
         let value = format!("struct_extract({text}, '{name}')");
         match depth > 1 && is_struct(field.data_type()) {
             true => items.extend(fields(&value, field.data_type(), depth - 1)?),
             false => items.push(SelectItem::ExprWithAlias {
                 expr: parse_expr(&value)?,
-                alias: Ident::with_quote('"', field.name()),
+                alias: match is_row {
+                    true => Ident::new(format!("element{place}")),
+                    false => Ident::with_quote('"', field.name()),
+                },
             }),
         }
     }

@@ -9,7 +9,7 @@ use crate::plan::with_queries::{self, Flow, Seen, WithWalker, flow};
 use crate::scan::ROW_ID;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr as Expression, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, Query, Select, SelectItem, VisitorMut, WildcardAdditionalOptions,
 };
@@ -85,6 +85,8 @@ pub(in crate::plan) struct Column {
     pub(in crate::plan) data_type: DataType,
     /// Whether no other has its name.
     alone: bool,
+    /// Whether it has another value each time it is asked for.
+    pub(super) is_volatile: bool,
     /// What stands for it behind REPLACE.
     replaced: Option<Expr>,
 }
@@ -101,6 +103,7 @@ impl Column {
             name: field.name().clone(),
             data_type: field.data_type().clone(),
             alone: times.get(&folded(field.name())) == Some(&1),
+            is_volatile: false,
             replaced: None,
         });
         columns.collect()
@@ -167,7 +170,9 @@ impl<'a> Walker<'a> {
         let mut columns = Column::all(plan.schema());
         columns.retain(|column| column.name != ROW_ID && column.name != FILE_NAME);
         leave_out(&mut columns, &without)?;
+        let is_volatile = plan.expressions().iter().any(Expression::is_volatile);
         for column in &mut columns {
+            column.is_volatile = is_volatile;
             column.alone &= !of_one_table;
         }
         Ok(columns)

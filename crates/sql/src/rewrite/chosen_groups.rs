@@ -1,0 +1,159 @@
+//! HAVING and QUALIFY, where the planner finds a name, or a window, elsewhere than DuckDB does.
+
+use crate::folded;
+use crate::value_names::is_value;
+use crate::walk::{visit_expressions, visit_mut};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, VisitorMut,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+/// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates.
+pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
+    let Some(having) = &mut select.having else {
+        return;
+    };
+    let groups = names_of(&select.group_by);
+    let items = select.projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => Some((folded(&alias.value), expr.clone())),
+        _ => None,
+    });
+    let mut named = Items {
+        items: items.filter(|(name, _)| !groups.contains(name)).collect(),
+        is_aggregate,
+        inside: 0,
+        is_put_in: false,
+    };
+    let _ = visit_mut(having, &mut named);
+    if named.is_put_in
+        && matches!(select.group_by, GroupByExpr::All(_))
+        && let Some(groups) = named.groups(&select.projection)
+    {
+        select.group_by = GroupByExpr::Expressions(groups, vec![]);
+    }
+}
+
+/// The names of columns that rows are grouped by.
+fn names_of(group_by: &GroupByExpr) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let _ = visit_expressions(group_by, |expr| {
+        let name: Option<&Ident> = match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        names.extend(name.map(|name| folded(&name.value)));
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}
+
+struct Items<'a> {
+    items: HashMap<String, Expr>,
+    is_aggregate: &'a dyn Fn(&str) -> bool,
+    /// How many aggregates and queries there are around.
+    inside: usize,
+    is_put_in: bool,
+}
+
+impl Items<'_> {
+    /// What GROUP BY ALL groups by, which the planner does not find again where it has another name; `None` where there is more than
+    /// values that are written out, or nothing but constants.
+    fn groups(&self, items: &[SelectItem]) -> Option<Vec<Expr>> {
+        let mut groups = vec![];
+        for item in items {
+            let expr = match item {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr,
+                _ => return None,
+            };
+            let aggregates = visit_expressions(expr, |expr| match expr {
+                Expr::Function(function) if self.is_aggregate(function) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
+            if aggregates.is_continue() && !is_value(expr) {
+                groups.push(expr.clone());
+            }
+        }
+        Some(groups).filter(|groups| !groups.is_empty())
+    }
+
+    fn is_aggregate(&self, function: &Function) -> bool {
+        function.over.is_some() || (self.is_aggregate)(&function.name.to_string().to_lowercase())
+    }
+}
+
+impl VisitorMut for Items<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.inside += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.inside -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.inside += usize::from(self.is_aggregate(function));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) => self.inside -= usize::from(self.is_aggregate(function)),
+            Expr::Identifier(name) if self.inside == 0 => {
+                if let Some(item) = self.items.get(&folded(&name.value)) {
+                    *expr = Expr::Nested(Box::new(item.clone()));
+                    self.is_put_in = true;
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The planner wants a window in QUALIFY itself: one of the select list is named there, in a condition that is always true.
+pub(super) fn qualify_listed_windows(select: &mut Select) {
+    let Some(qualify) = &select.qualify else {
+        return;
+    };
+    let window = |expr: &Expr| {
+        let mut found = None;
+        let _ = visit_expressions(expr, |expr| match expr {
+            Expr::Function(function) if function.over.is_some() => {
+                found = Some(expr.clone());
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        found
+    };
+    let mut listed = select.projection.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => window(expr),
+        _ => None,
+    });
+    if window(qualify).is_none()
+        && let Some(listed) = listed.next()
+        && let Some(qualify) = select.qualify.take()
+    {
+        let both = |left, op, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op,
+            right: Box::new(right),
+        };
+        let is_null = Expr::IsNull(Box::new(listed.clone()));
+        let is_there = Expr::IsNotNull(Box::new(listed));
+        let always = both(is_null, BinaryOperator::Or, is_there);
+        select.qualify = Some(both(
+            Expr::Nested(Box::new(qualify)),
+            BinaryOperator::And,
+            Expr::Nested(Box::new(always)),
+        ));
+    }
+}
