@@ -196,7 +196,7 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             if params.distinct && func.name() == "count" {
                 for arg in &mut params.args {
-                    changed |= take_key(arg, schema, may_differ);
+                    changed |= count_by_key(arg, schema)?;
                 }
             }
             changed
@@ -205,6 +205,20 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         _ => false,
     };
     Ok(transformed(expr, changed))
+}
+
+/// Of lists and structs the library keeps slices of whole batches, and counts the memory of all of a batch for each value of it.
+fn count_by_key(arg: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    let has_key = |ty: &DataType| may_differ(ty) || key_type(ty).is_some();
+    if !take_key(arg, schema, has_key) {
+        return Ok(false);
+    }
+    let key = arg.get_type(schema)?;
+    if key == DataType::Binary {
+        // More than 2 GiB of them in all.
+        *arg = cast_if(std::mem::take(arg), &key, &DataType::BinaryView);
+    }
+    Ok(true)
 }
 
 fn in_query(in_subquery: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
