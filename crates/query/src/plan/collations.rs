@@ -6,7 +6,7 @@
 use super::comparison_keys::groups;
 use super::numbers::is_comparison;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use crate::functions::{collation_key, extreme_of_keys};
+use crate::functions::{OR_NULL, collation_key, extreme_of_keys};
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ExprSchema, JoinConstraint, Result, ScalarValue};
@@ -120,6 +120,9 @@ fn collation(expr: &Expr, schema: &DFSchema) -> Option<Collation> {
         Expr::ScalarFunction(call) if call.name() == COLLATE => {
             let name = call.args.get(1)?.as_literal()?.try_as_str()??;
             Collation::named(name)
+        }
+        Expr::ScalarFunction(call) if call.name() == OR_NULL => {
+            collation(call.args.first()?, schema)
         }
         Expr::ScalarSubquery(subquery) => collation_of(subquery.subquery.schema().field(0)),
         Expr::Case(Case {

@@ -32,6 +32,7 @@ mod list_members;
 mod marked_joins;
 mod named_files;
 mod named_pushdown;
+mod nullable_subqueries;
 mod numbered_rows;
 mod numbers;
 mod one_nan;

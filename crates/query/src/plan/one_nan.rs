@@ -5,7 +5,7 @@
 //! window. Rules after this one rely on it.
 
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use crate::functions::{has_floats, with_one_nan};
+use crate::functions::{OR_NULL, has_floats, with_one_nan};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
@@ -33,7 +33,8 @@ impl AnalyzerRule for OneNan {
 }
 
 /// Functions and aggregates that give one of their arguments, or what is made of them as they are.
-const HAND_ON: [&str; 15] = [
+const HAND_ON: [&str; 16] = [
+    OR_NULL,
     "$one_nan",
     "$key",
     "$spelled",

@@ -22,6 +22,7 @@ use super::join_subqueries::JoinSubqueries;
 use super::keyed_recursions::UsingKey;
 use super::list_members::ListMembers;
 use super::named_pushdown::NamedPushdown;
+use super::nullable_subqueries::NullableSubqueries;
 use super::numbers::CommonNumbers;
 use super::one_nan::OneNan;
 use super::operators::{DuckOperators, NarrowLiterals};
@@ -160,6 +161,7 @@ fn analyzer_rules(
         Arc::new(UnnestedStructs),
         Arc::new(UnnestedJson),
         Arc::new(CommonNumbers),
+        Arc::new(NullableSubqueries),
         Arc::new(JoinSubqueries),
         Arc::new(SubqueryValues),
         Arc::new(DependentJoins),
