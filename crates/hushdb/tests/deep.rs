@@ -109,7 +109,7 @@ fn texts() {
 
 #[test]
 fn unions() {
-    for n in [3_000, 30_000] {
+    for n in [3_000, 10_000] {
         let all = chain(" UNION ALL ", (0..n).map(|i| format!("SELECT {i} AS i")));
         let sum = format!("SELECT count(*) = {n} AND max(i) = {n} - 1 FROM ({all})");
         answers(sum, "true");
@@ -253,7 +253,9 @@ fn operators_before_and_after() {
         ("", " BETWEEN 1 AND 2"),
         ("", " ^ 1"),
     ] {
-        for times in [40, 150, 100_000] {
+        // What is a function in a function for the planner takes time with the cube of their number.
+        let planned = if after == " ^ 1" { 60 } else { 150 };
+        for times in [40, planned, 20_000] {
             let nested = match before {
                 "NULL::INTEGER" => format!("{before}{}", after.repeat(times)),
                 "NULL::" => format!(

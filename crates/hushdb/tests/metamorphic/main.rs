@@ -20,7 +20,7 @@ use search::Search;
 use std::io::Write;
 
 /// Statements that are run when nothing else is said.
-const QUERIES: usize = 20_000;
+const QUERIES: usize = 12_000;
 /// Characters of the longest query then. Those beyond are one in four, and take half of the time.
 const LONGEST: usize = 400;
 
