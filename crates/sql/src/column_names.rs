@@ -13,13 +13,13 @@ use sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind,
     TableFactor, UnaryOperator, Value, WildcardAdditionalOptions,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Names every expression of a select list that has no name, and tells equal names apart.
 pub(super) fn name_columns(select: &mut Select) {
     let mut taken = HashSet::new();
-    // Of columns under their tables' names.
-    let mut qualified = HashSet::new();
+    // Of columns under their tables' names, and these tables.
+    let mut qualified: HashMap<String, Vec<String>> = HashMap::new();
     let tables = tables(select);
     let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
@@ -48,12 +48,18 @@ pub(super) fn name_columns(select: &mut Select) {
             {
                 let wanted = parts.last().map(|part| part.value.clone());
                 let wanted = wanted.unwrap_or_default();
+                let table = parts.iter().nth_back(1).map(|part| folded(&part.value));
+                let table = table.unwrap_or_default();
+                let of_tables = qualified.get(&folded(&wanted));
+                if of_tables.is_some_and(|tables| tables.contains(&table)) {
+                    taken.insert(folded(&wanted));
+                }
                 if taken.contains(&folded(&wanted)) {
                     let alias = Ident::with_quote('"', unique(&mut taken, wanted));
                     let expr = Expr::CompoundIdentifier(std::mem::take(parts));
                     *item = SelectItem::ExprWithAlias { expr, alias };
                 } else {
-                    qualified.insert(folded(&wanted));
+                    qualified.entry(folded(&wanted)).or_default().push(table);
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
@@ -66,7 +72,11 @@ pub(super) fn name_columns(select: &mut Select) {
                         .unwrap_or_default(),
                     other => name(other),
                 };
-                taken.extend(qualified.take(&folded(&wanted)));
+                taken.extend(
+                    qualified
+                        .remove_entry(&folded(&wanted))
+                        .map(|(name, _)| name),
+                );
                 let unique = unique(&mut taken, wanted.clone());
                 if !own || unique != wanted {
                     let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
@@ -76,7 +86,11 @@ pub(super) fn name_columns(select: &mut Select) {
             }
             SelectItem::ExprWithAlias { alias, .. } => {
                 let wanted = alias.value.clone();
-                taken.extend(qualified.take(&folded(&wanted)));
+                taken.extend(
+                    qualified
+                        .remove_entry(&folded(&wanted))
+                        .map(|(name, _)| name),
+                );
                 let unique = unique(&mut taken, wanted.clone());
                 if unique != wanted {
                     *alias = Ident::with_quote('"', unique);

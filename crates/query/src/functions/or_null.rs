@@ -57,8 +57,8 @@ impl ScalarUDFImpl for OrNull {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [value] = <[_; 1]>::try_from(args.args)
-            .or_else(|_| plan_err!("$or_null takes a value"))?;
+        let [value] =
+            <[_; 1]>::try_from(args.args).or_else(|_| plan_err!("$or_null takes a value"))?;
         Ok(value)
     }
 }

@@ -5,8 +5,8 @@
 
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::or_null;
-use datafusion::common::tree_node::Transformed;
 use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 use datafusion::optimizer::AnalyzerRule;

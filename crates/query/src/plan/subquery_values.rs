@@ -217,7 +217,9 @@ fn condition(expr: Expr, schema: &DFSchema, alone: bool) -> Result<Expr> {
             Ok(Expr::BinaryExpr(both))
         }
         Expr::InSubquery(test)
-            if joinable(&test.subquery.subquery, schema)?
+            // The join of a query's own rows knows no columns of queries around it.
+            if !test.expr.contains_outer()
+                && joinable(&test.subquery.subquery, schema)?
                 && (!test.negated || alone && knows_nulls(&test, schema)?) =>
         {
             Ok(Expr::InSubquery(test))

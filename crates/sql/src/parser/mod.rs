@@ -13,6 +13,7 @@ mod databases;
 mod frames;
 mod from_first;
 mod generated_columns;
+mod grouped_elements;
 mod keyed_queries;
 mod locking;
 mod merge;
@@ -120,6 +121,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     frames::with_marked_windows(&mut tokens);
     keyed_queries::with_marked_columns(&mut tokens);
     ranks::with_arguments(&mut tokens);
+    grouped_elements::in_brackets(&mut tokens);
     plain_map_types(&mut tokens, false);
     locking::plain_locks(&mut tokens);
     from_first::with_their_stars(&mut tokens);
