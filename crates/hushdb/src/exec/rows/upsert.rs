@@ -24,8 +24,8 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{LogicalPlan, TableSource};
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
-    SqliteOnConflict, VisitorMut,
+    self, AccessExpr, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert,
+    SelectItem, SqliteOnConflict, Subscript, Value, VisitorMut,
 };
 use hushdb_query::memory::{Claim, KeepRows, KeptRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
@@ -628,14 +628,35 @@ struct Qualify<'a> {
     alias: &'a Ident,
 }
 
+impl Qualify<'_> {
+    /// Of `t.a.b[1]` and `a.b[1]`: what is a column becomes the root, and fields become subscripts, which are no names of columns.
+    fn told_apart(&self, root: &mut Expr, chain: &mut Vec<AccessExpr>) {
+        if let Expr::Identifier(table) = root
+            && self.table.column(&table.value).is_none()
+            && let Some(AccessExpr::Dot(Expr::Identifier(column))) = chain.first()
+        {
+            *root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+            chain.remove(0);
+        }
+        for access in chain {
+            if let AccessExpr::Dot(Expr::Identifier(field)) = access {
+                let index = Expr::value(Value::SingleQuotedString(field.value.clone()));
+                *access = AccessExpr::Subscript(Subscript::Index { index });
+            }
+        }
+    }
+}
+
 impl VisitorMut for Qualify<'_> {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Expr::Identifier(ident) = expr
-            && self.table.column(&ident.value).is_some()
-        {
-            *expr = column_of(self.alias, &ident.value);
+        match expr {
+            Expr::Identifier(ident) if self.table.column(&ident.value).is_some() => {
+                *expr = column_of(self.alias, &ident.value);
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => self.told_apart(root, access_chain),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
