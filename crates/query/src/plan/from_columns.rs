@@ -82,7 +82,8 @@ impl Visitor for Marks {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let renames = |item: &SelectItem| options(item).is_some_and(is_written_out);
+        let renames =
+            |item: &SelectItem| options(item).is_some_and(|with| is_written_out(with, select));
         let stars = select.projection.iter().filter_map(options);
         match stars.count() > 1
             || has_names_beside_star(select)
@@ -174,7 +175,7 @@ impl Walker<'_> {
             }
             match &item {
                 SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)
-                    if is_written_out(with) =>
+                    if is_written_out(with, select) =>
                 {
                     items.extend(self.renamed(select, &item)?);
                 }

@@ -1,14 +1,17 @@
-//! `* RENAME (...)`, and `* EXCLUDE (t.a)`, in which a column has its table: the columns are written out.
+//! `* RENAME (...)`, and `* EXCLUDE` of a column that has its table or is one of several tables': the columns are written out.
 
-use super::walk::Walker;
+use super::walk::{Walker, is_of_several};
 use datafusion::sql::sqlparser::ast::{
     Ident, RenameSelectItem, Select, SelectItem, WildcardAdditionalOptions,
 };
 use hushdb_sql::{Error, Result, excluded_names, folded, has_columns_of_tables};
 
-/// Whether a `*` is more than the planner knows: it renames, or says of which table a column is that it is without.
-pub(super) fn is_written_out(with: &WildcardAdditionalOptions) -> bool {
-    with.opt_rename.is_some() || has_columns_of_tables(with)
+/// Whether a `*` is more than the planner knows: it renames, says of which table a column is that it is without, or is without one that
+/// several tables may have.
+pub(super) fn is_written_out(with: &WildcardAdditionalOptions, select: &Select) -> bool {
+    with.opt_rename.is_some()
+        || has_columns_of_tables(with)
+        || with.opt_exclude.is_some() && is_of_several(select)
 }
 
 impl Walker<'_> {

@@ -11,10 +11,11 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr as Expression, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, Query, Select, SelectItem, VisitorMut, WildcardAdditionalOptions,
+    self, Expr, Ident, Query, Select, SelectItem, TableFactor, VisitorMut,
+    WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result, folded, without_columns_of_tables};
+use hushdb_sql::{Error, Result, excluded_names, folded, without_columns_of_tables};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -152,12 +153,14 @@ impl<'a> Walker<'a> {
 
     /// The columns of a FROM as `*` shows them.
     pub(super) fn columns(&mut self, select: &Select, mut star: SelectItem) -> Result<Vec<Column>> {
-        let without = match &mut star {
-            SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with) => {
-                without_columns_of_tables(with, &select.from)?
+        let (mut without, mut names) = (vec![], vec![]);
+        if let SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with) = &mut star {
+            without = without_columns_of_tables(with, &select.from)?;
+            if is_of_several(select) {
+                names = excluded_names(with);
+                with.opt_exclude = None;
             }
-            _ => vec![],
-        };
+        }
         let of_one_table = matches!(star, SelectItem::QualifiedWildcard(..));
         let mut query = hushdb_sql::query_of(select.from.clone(), star)?;
         let plan = match (self.plan(&query), self.work) {
@@ -170,6 +173,7 @@ impl<'a> Walker<'a> {
         let mut columns = Column::all(plan.schema());
         columns.retain(|column| column.name != ROW_ID && column.name != FILE_NAME);
         leave_out(&mut columns, &without)?;
+        leave_out_names(&mut columns, &names)?;
         let is_volatile = plan.expressions().iter().any(Expression::is_volatile);
         for column in &mut columns {
             column.is_volatile = is_volatile;
@@ -234,6 +238,15 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// Whether a FROM has more than one table.
+pub(super) fn is_of_several(select: &Select) -> bool {
+    match select.from.as_slice() {
+        [] => false,
+        [one] => !one.joins.is_empty() || matches!(one.relation, TableFactor::NestedJoin { .. }),
+        _ => true,
+    }
+}
+
 /// Leaves out columns of which the table is named, too.
 ///
 /// # Errors
@@ -252,6 +265,21 @@ fn leave_out(columns: &mut Vec<Column>, without: &[(String, String)]) -> Result<
             )));
         }
     }
+    Ok(())
+}
+
+/// Leaves out all columns of some names.
+///
+/// # Errors
+/// `Binder` for one that is not there.
+fn leave_out_names(columns: &mut Vec<Column>, names: &[String]) -> Result<()> {
+    let is_there = |name: &&String| columns.iter().any(|column| folded(&column.name) == **name);
+    if let Some(name) = names.iter().find(|name| !is_there(name)) {
+        return Err(Error::binder(format!(
+            "Column \"{name}\" in EXCLUDE list not found in FROM clause"
+        )));
+    }
+    columns.retain(|column| !names.contains(&folded(&column.name)));
     Ok(())
 }
 
