@@ -220,7 +220,7 @@ impl Snapshot {
     }
 
     /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
-    /// one, else schema `main` of database `a`.
+    /// one, else the current schema of database `a` if it is the current one, else its schema `main`.
     ///
     /// What is the connection's own goes before what others see, too. What is there comes under the name that it has, and a name of
     /// nothing as it is written.
@@ -316,7 +316,11 @@ impl Snapshot {
                 if self.schema(&self.current_database, first).is_some() {
                     Ok((&self.current_database, first, name))
                 } else if known_as(&self.databases, first).is_some() {
-                    Ok((first, MAIN_SCHEMA, name))
+                    let schema = match same_name(first, &self.current_database) {
+                        true => &self.current_schema,
+                        false => MAIN_SCHEMA,
+                    };
+                    Ok((first, schema, name))
                 } else if same_name(first, PG_TEMP) && self.temporary().is_some() {
                     Ok((TEMP, MAIN_SCHEMA, name))
                 } else {
