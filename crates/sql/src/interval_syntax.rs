@@ -30,6 +30,12 @@ pub(super) fn unit(word: &str) -> Option<&'static ([&'static str; 2], &'static s
 
 /// Parses an INTERVAL with a value; `None` where the word begins something else.
 pub(super) fn parse(parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
+    if !parser.peek_keyword(Keyword::INTERVAL) {
+        return None;
+    }
+    if is_column(parser) {
+        return Some(parser.parse_identifier().map(Expr::Identifier));
+    }
     let is_value = matches!(
         parser.peek_nth_token_ref(1).token,
         Token::SingleQuotedString(_) | Token::Number(..) | Token::LParen | Token::Minus
@@ -39,6 +45,46 @@ pub(super) fn parse(parser: &mut Parser) -> Option<std::result::Result<Expr, Par
     }
     Some(interval_value(parser))
 }
+
+/// Whether the word is the name of a column: nothing that an interval begins with is behind it.
+fn is_column(parser: &Parser) -> bool {
+    let behind = |n: usize| &parser.peek_nth_token_ref(n).token;
+    let is_unit = |n: usize| matches!(behind(n), Token::Word(word) if unit(&word.value).is_some());
+    match behind(1) {
+        Token::Word(word) if BEHIND_COLUMNS.contains(&word.keyword) => true,
+        Token::Word(_) => !is_unit(2) && !matches!(behind(2), Token::Period | Token::LParen),
+        Token::Minus => !(matches!(behind(2), Token::Number(..)) && is_unit(3)),
+        Token::EOF | Token::Comma | Token::RParen | Token::RBracket | Token::SemiColon => true,
+        Token::DoubleColon | Token::Eq | Token::Neq | Token::Lt | Token::Gt => true,
+        Token::LtEq | Token::GtEq | Token::Plus | Token::Mul | Token::Div => true,
+        Token::StringConcat | Token::Mod => true,
+        _ => false,
+    }
+}
+
+/// Words that may be behind a column, and begin no interval.
+const BEHIND_COLUMNS: [Keyword; 20] = [
+    Keyword::AND,
+    Keyword::AS,
+    Keyword::ASC,
+    Keyword::BETWEEN,
+    Keyword::DESC,
+    Keyword::ELSE,
+    Keyword::END,
+    Keyword::FROM,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::ILIKE,
+    Keyword::IN,
+    Keyword::IS,
+    Keyword::LIKE,
+    Keyword::LIMIT,
+    Keyword::NOT,
+    Keyword::OR,
+    Keyword::ORDER,
+    Keyword::THEN,
+    Keyword::WHERE,
+];
 
 fn interval_value(parser: &mut Parser) -> std::result::Result<Expr, ParserError> {
     let value = if parser.consume_token(&Token::LParen) {
