@@ -1,10 +1,13 @@
 //! Rows as values: `(a, b)` is what `row(a, b)` is, and `(a, b) IN (SELECT x, y ...)` compares column by column.
 
-use crate::calls::call;
+use crate::calls::{all_unnamed, call};
 use crate::error::Result;
 use crate::sql_text::sql_text;
 use crate::template::template;
-use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Query, Select};
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArguments, GroupByExpr, Query, Select, SelectItem, SetExpr,
+    TableFactor,
+};
 
 /// `GROUP BY (a, b)` groups by both.
 pub(super) fn group_by_columns(select: &mut Select) {
@@ -39,7 +42,7 @@ fn keep(condition: &mut Expr) -> Result<()> {
         _ => {}
     }
     if let Some((values, query, false)) = rows_in(condition) {
-        *condition = exists(values, query)?;
+        *condition = exists(&values, query)?;
     }
     Ok(())
 }
@@ -62,8 +65,8 @@ pub(super) fn in_query(expr: &mut Expr) -> Result<()> {
         unknown.join(" OR "),
         sql_text(query),
     );
-    let mut args = vec![exists(values, query)?];
-    args.extend(values.iter().cloned());
+    let mut args = vec![exists(&values, query)?];
+    args.extend(values);
     let found = template(&text, &args)?;
     *expr = match negated {
         true => template("(NOT $1)", &[found])?,
@@ -73,7 +76,7 @@ pub(super) fn in_query(expr: &mut Expr) -> Result<()> {
 }
 
 /// The values of a row, the query whose rows it is looked for in, and whether it is not to be there.
-fn rows_in(expr: &Expr) -> Option<(&[Expr], &Query, bool)> {
+fn rows_in(expr: &Expr) -> Option<(Vec<Expr>, &Query, bool)> {
     let Expr::InSubquery {
         expr,
         subquery,
@@ -82,9 +85,31 @@ fn rows_in(expr: &Expr) -> Option<(&[Expr], &Query, bool)> {
     else {
         return None;
     };
-    match expr.as_ref() {
-        Expr::Tuple(values) if values.len() > 1 => Some((values, subquery, *negated)),
-        _ => None,
+    let values = match expr.as_ref() {
+        Expr::Tuple(values) => values.clone(),
+        Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("row") => {
+            match &function.args {
+                FunctionArguments::List(list) => all_unnamed(&list.args)?,
+                FunctionArguments::None | FunctionArguments::Subquery(_) => return None,
+            }
+        }
+        _ => return None,
+    };
+    (values.len() > 1 && !is_one_value(subquery)).then_some((values, subquery, *negated))
+}
+
+/// Whether the rows of a query have one value, which may be a row itself.
+fn is_one_value(query: &Query) -> bool {
+    match query.body.as_ref() {
+        SetExpr::Select(select) => match (select.projection.as_slice(), select.from.as_slice()) {
+            ([SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }], _) => true,
+            ([SelectItem::Wildcard(_)], [from]) if from.joins.is_empty() => match &from.relation {
+                TableFactor::Derived { subquery, .. } => is_one_value(subquery),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
     }
 }
 
