@@ -126,7 +126,7 @@ pub use operators::{GLOB_MATCH, PLACE, UNPACKED};
 pub use own_macros::TABLE_MACROS;
 pub use parameters::{Numbered, number_parameters, substitute_parameters};
 pub use parser::{
-    AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
+    AlterSequence, AttachOption, Commented, CopyPath, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
     NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
     SequenceChange, Statement, TransactionStatement, TypeBody, field_path, name_columns_of_values,

@@ -4,10 +4,12 @@ use super::columns::generated;
 use super::query;
 use super::rows::dml::position;
 use super::rows::load::{self, RowRules};
+use super::variables;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, StringBuilder};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_files::copy_options::options;
@@ -16,7 +18,7 @@ use hushdb_files::{copy_target, written_stats};
 use hushdb_query::functions::Zone;
 use hushdb_query::plan::named;
 use hushdb_sql::name_parts;
-use hushdb_sql::{self as sql, CopyTarget, OptionValue};
+use hushdb_sql::{self as sql, CopyPath, CopyTarget, OptionValue};
 use hushdb_sql::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
@@ -24,9 +26,10 @@ pub(in crate::exec) fn copy_from(
     statement: &Statement<'_>,
     table: &ObjectName,
     columns: &[String],
-    path: &str,
+    path: &CopyPath,
     given: &[(String, OptionValue)],
 ) -> Result<QueryResult> {
+    let path = &file_of(statement, path)?;
     let (name, mut write) = statement.resolve_for_write(table)?;
     let (_, version) = statement.snapshot().table(&[
         name.database.clone(),
@@ -71,11 +74,26 @@ pub(in crate::exec) fn copy_from(
 pub(in crate::exec) fn copy_to(
     statement: &Statement<'_>,
     what: CopyTarget,
-    path: &str,
+    path: &CopyPath,
     given: &[(String, OptionValue)],
 ) -> Result<QueryResult> {
     let zone = statement.session.time_zone();
-    write(statement, what, path, given, zone)
+    let path = file_of(statement, path)?;
+    write(statement, what, &path, given, zone)
+}
+
+/// The file that is written, or that a value names.
+fn file_of(statement: &Statement<'_>, path: &CopyPath) -> Result<String> {
+    let value = match path {
+        CopyPath::Written(path) => return Ok(path.clone()),
+        CopyPath::Value(value) => value.as_ref().clone(),
+    };
+    match variables::value_of(statement, value)? {
+        ScalarValue::Utf8(Some(path))
+        | ScalarValue::Utf8View(Some(path))
+        | ScalarValue::LargeUtf8(Some(path)) => Ok(path),
+        _ => Err(Error::binder("the file of a COPY is a text")),
+    }
 }
 
 /// The same of rows whose instants are written as clocks of a zone show them, where they are written as text; `None`: as those of UTC.

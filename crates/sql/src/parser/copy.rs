@@ -1,6 +1,6 @@
 //! COPY ... TO and COPY ... FROM.
 
-use super::statement::{CopyTarget, OptionValue, Statement};
+use super::statement::{CopyPath, CopyTarget, OptionValue, Statement};
 use super::tokens::{expect, object_name, parser_error, scalar, string, syntax_error, word};
 use crate::error::Result;
 use sqlparser::keywords::Keyword;
@@ -16,7 +16,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
         if !parser.parse_keyword(Keyword::TO) {
             return Err(syntax_error(&parser.peek_token().token));
         }
-        let path = string(parser)?;
+        let path = path(parser)?;
         return Ok(Statement::CopyTo {
             what: CopyTarget::Query(query),
             path,
@@ -35,7 +35,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
         expect(parser, &Token::RParen)?;
     }
     if parser.parse_keyword(Keyword::TO) {
-        let path = string(parser)?;
+        let path = path(parser)?;
         return Ok(Statement::CopyTo {
             what: CopyTarget::Table(table, columns),
             path,
@@ -45,7 +45,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
     if !parser.parse_keyword(Keyword::FROM) {
         return Err(syntax_error(&parser.peek_token().token));
     }
-    let path = string(parser)?;
+    let path = path(parser)?;
     let columns = columns.into_iter().map(|column| column.value).collect();
     Ok(Statement::CopyFrom {
         table,
@@ -53,6 +53,16 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
         path,
         options: copy_options(parser)?,
     })
+}
+
+/// `'file'`, or `(value)`.
+fn path(parser: &mut Parser) -> Result<CopyPath> {
+    if !parser.consume_token(&Token::LParen) {
+        return string(parser).map(CopyPath::Written);
+    }
+    let value = parser.parse_expr().map_err(parser_error)?;
+    expect(parser, &Token::RParen)?;
+    Ok(CopyPath::Value(Box::new(value)))
 }
 
 /// `name: value, ...}`, of which a value is a text or a number.

@@ -42,7 +42,7 @@ pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use shapes::name_columns_of_values;
 pub(crate) use shapes::name_tables;
 pub use statement::{
-    AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
+    AlterSequence, AttachOption, Commented, CopyPath, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, NewType,
     OnConflict, OptionValue, RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody,
 };

@@ -120,8 +120,8 @@ pub enum Statement {
         table: ObjectName,
         /// Its columns in the order of the file; all when none are named.
         columns: Vec<String>,
-        /// The file, as it is written.
-        path: String,
+        /// The file.
+        path: CopyPath,
         /// In the order in which they are written.
         options: Vec<(String, OptionValue)>,
     },
@@ -129,8 +129,8 @@ pub enum Statement {
     CopyTo {
         /// What is written.
         what: CopyTarget,
-        /// The file, as it is written.
-        path: String,
+        /// The file.
+        path: CopyPath,
         /// In the order in which they are written.
         options: Vec<(String, OptionValue)>,
     },
@@ -276,12 +276,17 @@ impl Statement {
             Self::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
             Self::Merge(merge) => merge.visit(visitor),
             Self::Prepare { statement, .. } => statement.visit(visitor),
-            Self::CopyTo {
-                what: CopyTarget::Query(query),
-                ..
+            Self::CopyTo { what, path, .. } => {
+                path.visit(visitor)?;
+                match what {
+                    CopyTarget::Query(query) => finish(visit_mut(query.as_mut(), visitor)),
+                    CopyTarget::Table(..) => Ok(()),
+                }
             }
-            | Self::Describe(query)
-            | Self::Summarize(query) => finish(visit_mut(query.as_mut(), visitor)),
+            Self::CopyFrom { path, .. } => path.visit(visitor),
+            Self::Describe(query) | Self::Summarize(query) => {
+                finish(visit_mut(query.as_mut(), visitor))
+            }
             Self::Set { value, .. } | Self::SetVariable { value, .. } => {
                 finish(visit_mut(value.as_mut(), visitor))
             }
@@ -317,6 +322,15 @@ impl Statement {
                 values.try_for_each(|value| finish(visit_mut(value, visitor)))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl CopyPath {
+    fn visit(&mut self, visitor: &mut dyn VisitorMut<Break = Box<Error>>) -> Result<()> {
+        match self {
+            Self::Written(_) => Ok(()),
+            Self::Value(value) => finish(visit_mut(value.as_mut(), visitor)),
         }
     }
 }
@@ -482,6 +496,15 @@ pub enum DatabaseParts {
     Schema,
     /// Rows alone, into tables that are there.
     Data,
+}
+
+/// The file of a COPY.
+#[derive(Clone)]
+pub enum CopyPath {
+    /// Its name, as it is written.
+    Written(String),
+    /// `(getvariable('x'))`: the value is its name.
+    Value(Box<ast::Expr>),
 }
 
 /// What COPY ... TO writes.

@@ -16,7 +16,7 @@ mod tests;
 
 pub(crate) use relations::alias_of;
 
-use super::parser::{CopyTarget, MacroBody, NewOverload, Statement, TypeBody};
+use super::parser::{CopyPath, CopyTarget, MacroBody, NewOverload, Statement, TypeBody};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use crate::walk::visit;
@@ -55,10 +55,14 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         },
         S::Set { value, .. } | S::SetVariable { value, .. } => tree(value.as_ref()),
         S::Describe(query) | S::Summarize(query) => tree(query.as_ref()),
-        S::CopyTo { what, .. } => match what {
-            CopyTarget::Query(query) => tree(query.as_ref()),
-            CopyTarget::Table(..) => Ok(()),
-        },
+        S::CopyTo { what, path, .. } => {
+            copy_path(path)?;
+            match what {
+                CopyTarget::Query(query) => tree(query.as_ref()),
+                CopyTarget::Table(..) => Ok(()),
+            }
+        }
+        S::CopyFrom { path, .. } => copy_path(path),
         // These are read token by token, and have nothing of the parser's tree but names.
         S::Attach { .. }
         | S::Detach { .. }
@@ -74,7 +78,6 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::DropType { .. }
         | S::AlterSequence(_)
         | S::Comment(_)
-        | S::CopyFrom { .. }
         | S::CopyDatabase { .. }
         | S::ExportDatabase { .. }
         | S::ImportDatabase(_)
@@ -95,6 +98,13 @@ fn macro_overload(overload: &NewOverload) -> Result<()> {
     match &overload.body {
         MacroBody::Expr(body) => tree(body.as_ref()),
         MacroBody::Query(body) => tree(body.as_ref()),
+    }
+}
+
+fn copy_path(path: &CopyPath) -> Result<()> {
+    match path {
+        CopyPath::Written(_) => Ok(()),
+        CopyPath::Value(value) => tree(value.as_ref()),
     }
 }
 

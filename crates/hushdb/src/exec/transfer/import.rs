@@ -8,7 +8,7 @@ use crate::exec::transaction;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use hushdb_sql::{self as sql, Statement as Parsed, quoted};
+use hushdb_sql::{self as sql, CopyPath, Statement as Parsed, quoted};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{MAIN_SCHEMA, input_path, matching_files, read_input};
 use std::path::{Path, PathBuf};
@@ -185,15 +185,17 @@ fn loading(parsed: Parsed, directory: &Path) -> Option<Parsed> {
         Parsed::CopyFrom {
             table,
             columns,
-            path,
+            path: CopyPath::Written(path),
             options,
         } => Some(Parsed::CopyFrom {
             table,
             columns,
-            path: directory
-                .join(Path::new(&path).file_name()?)
-                .to_string_lossy()
-                .into_owned(),
+            path: CopyPath::Written(
+                directory
+                    .join(Path::new(&path).file_name()?)
+                    .to_string_lossy()
+                    .into_owned(),
+            ),
             options,
         }),
         _ => None,
