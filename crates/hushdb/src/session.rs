@@ -84,6 +84,10 @@ pub(crate) struct SessionSettings {
     pub(crate) integer_division: bool,
     /// Whether a query that stands for a value may have one row alone.
     pub(crate) one_row: bool,
+    /// Whether ORDER BY takes a literal that is no place.
+    pub(crate) order_by_literals: bool,
+    /// Whether a transaction sees what there is at its BEGIN.
+    pub(crate) immediate: bool,
     /// Values of settings that change nothing.
     pub(crate) hints: HashMap<&'static str, String>,
     /// The name of the time zone in which instants are shown.
@@ -114,6 +118,8 @@ impl Session {
             progress_bar: true,
             integer_division: false,
             one_row: true,
+            order_by_literals: false,
+            immediate: false,
             hints: HashMap::new(),
             time_zone: UTC,
         };

@@ -182,6 +182,45 @@ pub(super) fn refuse_of_scalar(
     Ok(())
 }
 
+/// Functions of windows alone, of which some pass over NULLs where they are told to; all others are aggregates.
+const NO_AGGREGATES: [&str; 14] = [
+    "first",
+    "first_value",
+    "last",
+    "last_value",
+    "nth_value",
+    "lag",
+    "lead",
+    "fill",
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+];
+
+/// Refuses IGNORE NULLS and RESPECT NULLS of an aggregate over a window.
+pub(super) fn refuse_nulls_of_window(function: &Function) -> Result<()> {
+    let is_told = |clause: &FunctionArgumentClause| {
+        matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
+    };
+    let of_arguments = match &function.args {
+        FunctionArguments::List(list) => list.clauses.iter().any(is_told),
+        _ => false,
+    };
+    if function.over.is_none() || !of_arguments && function.null_treatment.is_none() {
+        return Ok(());
+    }
+    let name = function.name.to_string().to_lowercase();
+    match NO_AGGREGATES.contains(&name.as_str()) {
+        true => Ok(()),
+        false => Err(Error::parser(
+            "RESPECT/IGNORE NULLS is not supported for windowed aggregates",
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

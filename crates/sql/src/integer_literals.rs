@@ -25,7 +25,7 @@ pub const INTEGER_LITERAL: &str = "integer literal";
 
 /// Behind a number with a point whose digits begin with 0, which the planner does not count; its right side is how many there are.
 pub const DECIMAL_LITERAL: &str = "decimal literal";
-/// As many digits as a decimal has.
+/// As many digits as a decimal has; a number of more is a DOUBLE.
 const MOST_DIGITS: usize = 38;
 /// Behind what has several values that are to have one type.
 pub const ONE_TYPE: &str = "one type";
@@ -106,13 +106,24 @@ fn is_mark_of_literal(op: &BinaryOperator) -> bool {
 
 /// How many digits a number with a point has, if the first one is 0: `0.5` has two, and so has its type.
 fn digits_from_zero(text: &str) -> Option<usize> {
+    let digits = digits_around_point(text)?;
+    text.starts_with('0').then_some(digits)
+}
+
+/// Whether a number is a DOUBLE: it has an exponent, or a point and more digits than a decimal.
+pub(super) fn is_double(text: &str) -> bool {
+    text.contains(['e', 'E'])
+        || digits_around_point(text).is_some_and(|digits| digits > MOST_DIGITS)
+}
+
+/// How many digits a number with a point and without an exponent has.
+fn digits_around_point(text: &str) -> Option<usize> {
     let (whole, fraction) = text.split_once('.')?;
     let count = |digits: &str| {
         let are_digits = digits.bytes().all(|b| b.is_ascii_digit() || b == b'_');
         are_digits.then(|| digits.bytes().filter(u8::is_ascii_digit).count())
     };
-    let digits = count(whole)? + count(fraction)?;
-    (whole.starts_with('0') && digits <= MOST_DIGITS).then_some(digits)
+    Some(count(whole)? + count(fraction)?)
 }
 
 /// `[a, b]` as the call that it is: the planner finds in a list no columns of an outer query, and no queries of a WITH.

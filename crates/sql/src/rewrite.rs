@@ -25,7 +25,7 @@ use super::cut_divide::divided;
 use super::dialect::POWER;
 use super::folding::{Spellings, fold_expr, fold_statement, listed_names};
 use super::grouping_sets;
-use super::integer_literals::{mark_expr, mark_statement};
+use super::integer_literals::{is_double, mark_expr, mark_statement};
 use super::intervals;
 use super::lateral_unnest;
 use super::macros::{any_item, by_known_name, expand};
@@ -148,6 +148,7 @@ impl<'a> Rewriter<'a> {
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => {
                 grouping_sets::refuse_places(expressions, &query.body)?;
+                self.refuse_literals(expressions)?;
                 self.direct(expressions);
             }
             Some(OrderByKind::All(options)) if self.place.descending => {
@@ -197,6 +198,28 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Rows cannot be sorted by a literal that is no place.
+    ///
+    /// # Errors
+    /// `Binder` for one, where the setting does not allow it.
+    fn refuse_literals(&self, order: &[OrderByExpr]) -> Result<()> {
+        let is_literal = |key: &OrderByExpr| match &key.expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(text, _) => text.contains('.'),
+                Value::Null | Value::SingleQuotedString(_) => true,
+                _ => false,
+            },
+            _ => false,
+        };
+        let allows = || (self.place.setting)("order_by_non_integer_literal");
+        match order.iter().any(is_literal) && !allows().is_ok_and(|on| is_true(&on)) {
+            true => Err(Error::binder(
+                "ORDER BY non-integer literal has no effect.\n* SET order_by_non_integer_literal=true to allow this behavior.",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// What a call becomes, if anything.
     fn call(&self, function: &mut Function) -> Result<Option<Expr>> {
         by_known_name(function);
@@ -211,6 +234,7 @@ impl<'a> Rewriter<'a> {
         aggregate_order::read(function)?;
         aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
+        aggregate_order::refuse_nulls_of_window(function)?;
         if let Some(meant) = window_defaults::apply(function)? {
             return Ok(Some(meant));
         }
@@ -247,8 +271,7 @@ impl<'a> Rewriter<'a> {
     fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
             Expr::Value(value) => match &value.value {
-                // A number with an exponent is a DOUBLE.
-                Value::Number(text, _) if text.contains(['e', 'E']) => {
+                Value::Number(text, _) if is_double(text) => {
                     let text = Value::SingleQuotedString(text.clone());
                     template("CAST($1 AS DOUBLE)", &[Expr::Value(text.into())]).map(Some)
                 }

@@ -21,7 +21,7 @@ macro_rules! hint {
 }
 
 #[rustfmt::skip]
-pub(super) const HINTS: [Setting; 60] = [
+pub(super) const HINTS: [Setting; 61] = [
     hint!("allocator_background_threads", "BOOLEAN", "false", "whether threads give memory back"),
     hint!("allocator_bulk_deallocation_flush_threshold", "VARCHAR", "512.0 MiB", "when much memory is given back at once"),
     hint!("allocator_flush_threshold", "VARCHAR", "128.0 MiB", "when memory is given back"),
@@ -58,6 +58,7 @@ pub(super) const HINTS: [Setting; 60] = [
     hint!("force_compression", "VARCHAR", "AUTO", "how columns are compressed"),
     hint!("index_scan_max_count", "BIGINT", "2048", "rows up to which an index is read"),
     hint!("index_scan_percentage", "DOUBLE", "0.001", "share of the rows up to which an index is read"),
+    hint!("lambda_syntax", "VARCHAR", "DEFAULT", "whether x -> x + 1 is a lambda, as it always is here"),
     hint!("late_materialization_max_rows", "BIGINT", "50", "rows of a LIMIT up to which columns are read late"),
     hint!("max_vacuum_tasks", "BIGINT", "100", "threads that join row groups"),
     hint!("merge_join_threshold", "BIGINT", "1000", "rows below which no join is a merge join"),

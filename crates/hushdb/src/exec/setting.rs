@@ -33,3 +33,23 @@ pub(super) fn flag(name: &str, text: &str) -> Result<bool> {
         _ => Err(Error::invalid(format!("{name} is true or false"))),
     }
 }
+
+/// A setting of a session that is on or off: its name, where it is kept, DuckDB's default and what it says.
+macro_rules! session_flag {
+    ($name:literal, $kept:ident, $default:literal, $description:literal) => {
+        Setting {
+            name: $name,
+            aliases: &[],
+            input_type: "BOOLEAN",
+            is_local: true,
+            description: $description,
+            get: |session| session.settings.lock().$kept.to_string(),
+            set: |session, text| {
+                session.settings.lock().$kept = flag($name, text)?;
+                Ok(())
+            },
+            default: |_| $default.into(),
+        }
+    };
+}
+pub(super) use session_flag;

@@ -6,7 +6,7 @@
 use super::confined;
 use super::databases::attach;
 use super::hints::HINTS;
-use super::setting::{Setting, flag};
+use super::setting::{Setting, flag, session_flag};
 use crate::key_watch::Recheck;
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session, UTC};
@@ -26,7 +26,7 @@ const LEAST_MEMORY: usize = 16 << 20;
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
-const SETTINGS: [Setting; 29] = [
+const SETTINGS: [Setting; 32] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -182,19 +182,18 @@ const SETTINGS: [Setting; 29] = [
         },
         default: |_| ExplainOutput::default().name().into(),
     },
-    Setting {
-        name: "integer_division",
-        aliases: &[],
-        input_type: "BOOLEAN",
-        is_local: true,
-        description: "Whether / is //, the quotient without its fraction",
-        get: |session| session.settings.lock().integer_division.to_string(),
-        set: |session, text| {
-            session.settings.lock().integer_division = flag("integer_division", text)?;
-            Ok(())
-        },
-        default: |_| "false".into(),
-    },
+    session_flag!(
+        "immediate_transaction_mode",
+        immediate,
+        "false",
+        "Whether a transaction sees what there is when it begins, and not when its first statement runs"
+    ),
+    session_flag!(
+        "integer_division",
+        integer_division,
+        "false",
+        "Whether / is //, the quotient without its fraction"
+    ),
     Setting {
         name: "key_recheck",
         aliases: &[],
@@ -300,6 +299,27 @@ const SETTINGS: [Setting; 29] = [
         default: |session| session.instance.defaults.memory_bytes.to_string(),
     },
     Setting {
+        name: "old_implicit_casting",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: true,
+        description: "Whether texts are cast wherever something else is wanted, as they once were in DuckDB; always off",
+        get: |_| "false".into(),
+        set: |_, text| match flag("old_implicit_casting", text) {
+            Ok(false) => Ok(()),
+            _ => Err(Error::unsupported(
+                "old_implicit_casting cannot be switched on: write the casts",
+            )),
+        },
+        default: |_| "false".into(),
+    },
+    session_flag!(
+        "order_by_non_integer_literal",
+        order_by_literals,
+        "false",
+        "Whether ORDER BY takes a literal that is no place, which sorts nothing"
+    ),
+    Setting {
         name: "rekey_bytes_per_second",
         aliases: &[],
         input_type: "VARCHAR",
@@ -318,19 +338,12 @@ const SETTINGS: [Setting; 29] = [
         },
         default: |_| "0".into(),
     },
-    Setting {
-        name: "scalar_subquery_error_on_multiple_rows",
-        aliases: &[],
-        input_type: "BOOLEAN",
-        is_local: true,
-        description: "Whether several rows of a query that stands for a value are an error; otherwise the first is the value",
-        get: |session| session.settings.lock().one_row.to_string(),
-        set: |session, text| {
-            session.settings.lock().one_row = flag("scalar_subquery_error_on_multiple_rows", text)?;
-            Ok(())
-        },
-        default: |_| "true".into(),
-    },
+    session_flag!(
+        "scalar_subquery_error_on_multiple_rows",
+        one_row,
+        "true",
+        "Whether several rows of a query that stands for a value are an error; otherwise the first is the value"
+    ),
     Setting {
         name: "schema",
         aliases: &[],

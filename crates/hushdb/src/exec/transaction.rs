@@ -19,6 +19,10 @@ pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<
                 let isolation = isolation.map(named).transpose()?;
                 let waits = session.new_waits(isolation);
                 *current = Some(OpenTransaction::new(read_only, waits));
+                if session.settings.lock().immediate {
+                    drop(current);
+                    session.snapshot(None);
+                }
             }
             Some(_) => {
                 return Err(
