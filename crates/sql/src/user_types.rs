@@ -3,13 +3,15 @@
 //! What must hold: a type of the system goes before one of a user.
 
 use crate::error::{Error, Result};
+use crate::folded;
 use crate::names::name_parts;
+use crate::reading::parse_data_type;
 use crate::type_names::{column_type, sql_type};
 use crate::walk::{finish, visit_mut};
 use hushdb_storage::ColumnType;
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType, Expr, Statement,
-    VisitMut, VisitorMut,
+    AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType, Expr, FunctionArg,
+    FunctionArgExpr, Statement, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -54,6 +56,70 @@ pub fn expand_type(ty: &mut DataType, find: &FindType<'_>) -> Result<()> {
     }
 }
 
+/// Functions that read files, whose arguments say of which types columns are.
+const READERS: [&str; 7] = [
+    "read_csv",
+    "read_csv_auto",
+    "read_json",
+    "read_json_auto",
+    "read_ndjson",
+    "read_ndjson_auto",
+    "read_parquet",
+];
+
+/// Those of their arguments that do.
+const TYPES_OF_COLUMNS: [&str; 5] = ["columns", "types", "dtypes", "column_types", "hive_types"];
+
+/// A text that names a type, as the type that it stands for.
+fn expand_text(value: &mut Expr, find: &FindType<'_>) -> Result<()> {
+    let Expr::Value(text) = value else {
+        return Ok(());
+    };
+    let Value::SingleQuotedString(text) = &mut text.value else {
+        return Ok(());
+    };
+    if let Ok(mut ty) = parse_data_type(text) {
+        let named = ty.clone();
+        expand_type(&mut ty, find)?;
+        if ty != named {
+            *text = ty.to_string();
+        }
+    }
+    Ok(())
+}
+
+/// The same in `types = {'column': 'type'}` and its kind.
+fn expand_argument(arg: &mut FunctionArg, find: &FindType<'_>) -> Result<()> {
+    let name = match arg {
+        FunctionArg::Named { name, .. } => folded(&name.value),
+        FunctionArg::ExprNamed {
+            name: Expr::Identifier(name),
+            ..
+        } => folded(&name.value),
+        FunctionArg::ExprNamed { .. } | FunctionArg::Unnamed(_) => return Ok(()),
+    };
+    let (FunctionArg::Named { arg, .. } | FunctionArg::ExprNamed { arg, .. }) = arg else {
+        return Ok(());
+    };
+    let FunctionArgExpr::Expr(value) = arg else {
+        return Ok(());
+    };
+    if !TYPES_OF_COLUMNS.contains(&name.as_str()) {
+        return Ok(());
+    }
+    match value {
+        Expr::Dictionary(fields) => {
+            let mut values = fields.iter_mut().map(|field| field.value.as_mut());
+            values.try_for_each(|value| expand_text(value, find))
+        }
+        Expr::Array(list) => {
+            let mut values = list.elem.iter_mut();
+            values.try_for_each(|value| expand_text(value, find))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct Expander<'a>(&'a FindType<'a>);
 
 impl Expander<'_> {
@@ -93,6 +159,28 @@ impl VisitorMut for Expander<'_> {
         }
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        let (name, args) = match factor {
+            TableFactor::Table {
+                name,
+                args: Some(args),
+                ..
+            } => (name, &mut args.args),
+            TableFactor::Function { name, args, .. } => (name, args),
+            _ => return ControlFlow::Continue(()),
+        };
+        if !READERS.contains(&name.to_string().to_lowercase().as_str()) {
+            return ControlFlow::Continue(());
+        }
+        let expanded = args
+            .iter_mut()
+            .try_for_each(|arg| expand_argument(arg, self.0));
+        match expanded {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         match expr {
             Expr::Cast { data_type, .. } => self.flow(data_type),
@@ -127,6 +215,10 @@ mod tests {
                 "ALTER TABLE t ADD COLUMN a ENUM('a')",
             ),
             ("SELECT 1::uuid", "SELECT 1::UUID"),
+            (
+                "FROM read_csv('f', types = {'a': 'mood', 'b': 'mood[]', 'c': 'INTEGER'}, names = ['mood'])",
+                "FROM read_csv('f', types = {'a': 'ENUM(''a'')', 'b': 'ENUM(''a'')[]', 'c': 'INTEGER'}, names = ['mood'])",
+            ),
         ] {
             let mut parsed = parse_one(given).unwrap();
             expand_types(&mut parsed, &find).unwrap();
