@@ -168,6 +168,7 @@ impl Walker<'_> {
         rows::write_out(self, select)?;
         self.unpack(select)?;
         let mut items = vec![];
+        let had_items = !select.projection.is_empty();
         for item in std::mem::take(&mut select.projection) {
             if let Some(fields) = self.fields_of(select, &item)? {
                 items.extend(fields);
@@ -197,6 +198,11 @@ impl Walker<'_> {
                 }
                 _ => items.push(item),
             }
+        }
+        if items.is_empty() && had_items {
+            return Err(Error::binder(
+                "SELECT list is empty after resolving * expressions!",
+            ));
         }
         select.projection = items;
         self.tell_stars_apart(select)?;
