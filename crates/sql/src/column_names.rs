@@ -181,7 +181,7 @@ fn tables(select: &Select) -> HashSet<String> {
 }
 
 /// The names that tables go by.
-pub(super) fn tables_of<'a>(joined: impl IntoIterator<Item = &'a TableFactor>) -> HashSet<String> {
+pub fn tables_of<'a>(joined: impl IntoIterator<Item = &'a TableFactor>) -> HashSet<String> {
     let mut names = HashSet::new();
     for table in joined {
         let (own, alias) = match table {

@@ -4,6 +4,7 @@
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
 
+mod merged_names;
 mod renamed;
 mod rows;
 mod sorted;
@@ -89,6 +90,7 @@ impl Visitor for Marks {
             || has_names_beside_star(select)
             || select.projection.iter().any(renames)
             || struct_stars::may_have(select)
+            || merged_names::may_be_named(select)
         {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -164,6 +166,7 @@ fn call(expr: &Expr) -> Option<(&str, &[FunctionArg])> {
 
 impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
+        self.write_out_merged(select)?;
         self.write_out_places(select)?;
         rows::write_out(self, select)?;
         self.unpack(select)?;

@@ -110,6 +110,11 @@ impl Column {
         columns.collect()
     }
 
+    /// Whether no other column has its name.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
     /// The table that it is a column of.
     pub(super) fn table(&self) -> Option<&str> {
         self.table.as_deref()
