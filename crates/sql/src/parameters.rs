@@ -83,6 +83,7 @@ fn visit(
         Statement::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
         Statement::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
         Statement::Merge(merge) => merge.visit(visitor),
+        Statement::Explain { statement, .. } => visit(statement, visitor),
         Statement::Attach { options, .. }
         | Statement::AlterDatabase {
             change:

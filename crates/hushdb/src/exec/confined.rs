@@ -58,6 +58,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         return Ok(());
     }
     let what = match parsed {
+        Parsed::Explain { statement, .. } => return check(session, statement),
         // `run_sql` is the allow-list of these.
         Parsed::Sql(_)
         | Parsed::InsertByName(_)

@@ -10,7 +10,7 @@ use crate::prepared::{Prepared, parameter_types};
 use crate::result::QueryResult;
 use crate::session::Session;
 use crate::statement::Statement;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, Value};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::stack::with_room;
@@ -100,13 +100,10 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
                 sql::substitute_parameters(&mut named, &parameters)?;
                 columns(statement, named)
             }
-            ast::Statement::Explain { .. } => {
-                let text = |name: &str| Field::new(name, DataType::Utf8, false);
-                let columns = vec![text("explain_key"), text("explain_value")];
-                Ok(Some(Arc::new(Schema::new(columns))))
-            }
+            ast::Statement::Explain { .. } => Ok(Some(super::query::explain_schema())),
             _ => Ok(None),
         },
+        Parsed::Explain { .. } => Ok(Some(super::query::explain_schema())),
         Parsed::Merge(merge) => merge::described(statement, &merge),
         // They read, and little: what they give is what they are run for.
         Parsed::Summarize(_)

@@ -1,22 +1,32 @@
 //! EXPLAIN of statements that change something: the plan of the rows that they read, under what is done with these. EXPLAIN ANALYZE does
 //! it, and says how many rows it was and how long it took.
 
-use super::rows::dml;
-use crate::exec::{query, run_sql, table_changed};
+use super::copy;
+use super::rows::{dml, merge};
+use crate::exec::{query, run_planned, table_changed};
 use crate::result::{QueryResult, ResultKind};
 use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, Result, Statement as Parsed};
 use hushdb_storage::clock;
 use std::sync::Arc;
+
+/// `EXPLAIN [ANALYZE] change`, of one that sqlparser knows.
+pub(super) fn of_sql(
+    statement: &Statement<'_>,
+    change: Box<ast::Statement>,
+    analyzes: bool,
+) -> Result<QueryResult> {
+    explain(statement, Parsed::Sql(change), analyzes)
+}
 
 /// `EXPLAIN [ANALYZE] change`.
 pub(super) fn explain(
     statement: &Statement<'_>,
-    change: ast::Statement,
+    change: Parsed,
     analyzes: bool,
 ) -> Result<QueryResult> {
     // Before it is done: what it reads may be gone behind it.
@@ -30,10 +40,10 @@ pub(super) fn explain(
         Some(plan) => query::explain_plan(statement, plan?)?.collect_batches()?,
         None => vec![],
     };
-    let mut title = table_changed(&change);
+    let mut title = title_of(&change);
     if analyzes {
         let began = clock::now();
-        let mut result = run_sql(statement, change)?;
+        let mut result = run_planned(statement, change)?;
         let kind = result.kind();
         let returned: usize = result
             .by_ref()
@@ -49,8 +59,49 @@ pub(super) fn explain(
     titled(&title, plan, analyzes)
 }
 
+/// What is done with the rows.
+fn title_of(change: &Parsed) -> String {
+    match change {
+        Parsed::Sql(change) => table_changed(change),
+        Parsed::Merge(merge) => format!("Merge: {}", merge.target),
+        Parsed::CopyFrom { table, .. } => format!("CopyFrom: {table}"),
+        Parsed::CopyTo { .. } => "CopyTo".into(),
+        other => other.command().to_lowercase(),
+    }
+}
+
 /// The plan of what a statement reads; nothing where it reads no rows.
-fn rows_read(statement: &Statement<'_>, change: &ast::Statement) -> Result<Option<LogicalPlan>> {
+fn rows_read(statement: &Statement<'_>, change: &Parsed) -> Result<Option<LogicalPlan>> {
+    match change {
+        Parsed::Sql(change) => rows_read_by_sql(statement, change),
+        Parsed::Merge(merge) => merge::rows_read(statement, merge).map(Some),
+        Parsed::CopyTo {
+            what,
+            path,
+            options,
+        } => {
+            let path = copy::file_of(statement, path)?;
+            hushdb_files::copy_options::options(&path, options)?;
+            copy::rows_of(statement, what.clone()).map(Some)
+        }
+        Parsed::CopyFrom {
+            table,
+            columns,
+            path,
+            options,
+        } => copy::rows_read(statement, table, columns, path, options),
+        Parsed::Summarize(query) => {
+            let query = query.as_ref().clone();
+            statement.planner().plan_query(query).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn rows_read_by_sql(
+    statement: &Statement<'_>,
+    change: &ast::Statement,
+) -> Result<Option<LogicalPlan>> {
     use ast::Statement as S;
     match change {
         S::Insert(insert) => {
@@ -72,7 +123,7 @@ fn rows_read(statement: &Statement<'_>, change: &ast::Statement) -> Result<Optio
         | S::CreateView(_)
         | S::AlterTable(_) => Ok(None),
         _ => Err(Error::unsupported(
-            "EXPLAIN of this statement is not there yet; it takes queries, INSERT, UPDATE, DELETE and CREATE TABLE",
+            "EXPLAIN of this statement is not there yet; it takes queries, INSERT, UPDATE, DELETE, MERGE, COPY and CREATE TABLE",
         )),
     }
 }

@@ -302,6 +302,10 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Sql(ast) => run_sql(statement, *ast),
         Parsed::InsertByName(insert) => upsert::insert(statement, *insert, true),
         Parsed::Merge(new) => merge::merge(statement, *new),
+        Parsed::Explain {
+            statement: change,
+            analyzes,
+        } => explained::explain(statement, *change, analyzes),
         Parsed::Attach {
             path,
             name,
@@ -336,17 +340,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Comment(new) => comments::comment(statement, &new),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
         Parsed::AlterSequence(change) => sequences::alter(statement, &change),
-        Parsed::CopyFrom {
-            table,
-            columns,
-            path,
-            options,
-        } => copy::copy_from(statement, &table, &columns, &path, &options),
-        Parsed::CopyTo {
-            what,
-            path,
-            options,
-        } => copy::copy_to(statement, what, &path, &options),
+        parsed @ (Parsed::CopyFrom { .. } | Parsed::CopyTo { .. }) => copy::run(statement, parsed),
         Parsed::CopyDatabase { from, to, parts } => {
             copy_database::copy_database(statement, copy_database::Copied::same(&from, &to, parts))
         }
@@ -412,7 +406,7 @@ fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<Quer
             statement: change,
             analyze,
             ..
-        } if !matches!(*change, S::Query(_)) => explained::explain(statement, *change, analyze),
+        } if !matches!(*change, S::Query(_)) => explained::of_sql(statement, change, analyze),
         S::Explain { .. } => explained_formats::explain(statement, parsed),
         S::ExplainTable { table_name, .. } => {
             let text = format!("SELECT * FROM {table_name}");

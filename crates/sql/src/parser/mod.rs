@@ -148,7 +148,7 @@ fn nothing_repeated(at: Location) -> Error {
 
 /// The one statement that the parser's tokens make.
 fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Statement> {
-    let mut statement = statement(parser, keys)?;
+    let mut statement = explained_or_not(parser, keys)?;
     if by_name {
         statement = match statement {
             Statement::Sql(inner) => match *inner {
@@ -178,6 +178,20 @@ pub fn parse_one(sql: &str) -> Result<ast::Statement> {
         Statement::Sql(statement) => Ok(*statement),
         _ => Err(Error::parser("a query was expected")),
     }
+}
+
+/// A statement, or EXPLAIN of one that sqlparser does not know.
+fn explained_or_not(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
+    let ahead = words(parser, 5);
+    let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
+    let Some((before, analyzes)) = explained(&ahead) else {
+        return statement(parser, keys);
+    };
+    (0..before).for_each(|_| drop(parser.next_token()));
+    Ok(Statement::Explain {
+        statement: Box::new(statement(parser, keys)?),
+        analyzes,
+    })
 }
 
 fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
@@ -247,6 +261,27 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ANALYZE", ..] => analyze(parser),
         _ => sql(parser),
     }
+}
+
+/// How many words stand before a statement that sqlparser does not know and EXPLAIN is about, and whether ANALYZE is one of them.
+fn explained(ahead: &[&str]) -> Option<(usize, bool)> {
+    let rest = ahead.strip_prefix(&["EXPLAIN"])?;
+    let (rest, analyzes) = match rest {
+        ["ANALYZE", rest @ ..] => (rest, true),
+        rest => (rest, false),
+    };
+    let is_ours = match rest {
+        ["COPY", "FROM", "DATABASE", ..] => false,
+        [
+            "COPY" | "MERGE" | "CALL" | "SET" | "RESET" | "CHECKPOINT" | "VACUUM",
+            ..,
+        ]
+        | ["SUMMARIZE" | "DESCRIBE" | "SHOW", ..]
+        | ["DROP", "MACRO" | "FUNCTION" | "TYPE", ..]
+        | ["CREATE", "OR", "REPLACE", ..] => true,
+        rest => entry_of(rest).is_some(),
+    };
+    is_ours.then_some((ahead.len() - rest.len(), analyzes))
 }
 
 /// `VACUUM [ANALYZE] [table]`.

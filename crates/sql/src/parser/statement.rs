@@ -19,6 +19,13 @@ pub enum Statement {
     InsertByName(Box<ast::Insert>),
     /// `MERGE INTO t USING s ON ... WHEN ...`.
     Merge(Box<Merge>),
+    /// `EXPLAIN [ANALYZE]` of a statement that sqlparser does not know.
+    Explain {
+        /// What it is about.
+        statement: Box<Statement>,
+        /// It is done.
+        analyzes: bool,
+    },
     /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] path [AS name] [(options)]`.
     Attach {
         /// The file, as it is written.
@@ -184,6 +191,7 @@ impl Statement {
             Self::Sql(statement) => sql_command(statement),
             Self::InsertByName(_) => "INSERT",
             Self::Merge(_) => "MERGE",
+            Self::Explain { .. } => "EXPLAIN",
             Self::Attach { .. } => "ATTACH",
             Self::Detach { .. } => "DETACH",
             Self::AlterDatabase { .. } => "ALTER DATABASE",
@@ -275,7 +283,9 @@ impl Statement {
             Self::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
             Self::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
             Self::Merge(merge) => merge.visit(visitor),
-            Self::Prepare { statement, .. } => statement.visit(visitor),
+            Self::Prepare { statement, .. } | Self::Explain { statement, .. } => {
+                statement.visit(visitor)
+            }
             Self::CopyTo { what, path, .. } => {
                 path.visit(visitor)?;
                 match what {

@@ -7,8 +7,19 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::dialect::HushDialect;
 
-/// Puts WITH where MERGE begins to read.
+/// Puts WITH where MERGE begins to read, also behind EXPLAIN.
 pub(super) fn with_inside(tokens: &mut Vec<TokenWithSpan>) {
+    let before = tokens.iter().enumerate().take_while(|(at, token)| {
+        matches!(token.token, Token::Whitespace(_))
+            || is(tokens, *at, "EXPLAIN")
+            || is(tokens, *at, "ANALYZE")
+    });
+    let mut rest = tokens.split_off(before.count());
+    put_inside(&mut rest);
+    tokens.append(&mut rest);
+}
+
+fn put_inside(tokens: &mut Vec<TokenWithSpan>) {
     let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let solid: Vec<usize> = (0..tokens.len())
         .filter(|at| !is_blank(&tokens[*at]))

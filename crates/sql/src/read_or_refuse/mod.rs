@@ -43,7 +43,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             // A copy, since this visitor changes nothing.
             merge.clone().visit(&mut Checked)
         }
-        S::Prepare { statement, .. } => check(statement),
+        S::Prepare { statement, .. } | S::Explain { statement, .. } => check(statement),
         S::Call { args, named, .. } => {
             args.iter().try_for_each(tree)?;
             named.iter().try_for_each(|(_, value)| tree(value))

@@ -17,6 +17,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArr
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
     self, CaseWhen, Expr, Ident, Join, JoinOperator, SelectItem, SelectItemQualifiedWildcardKind,
     TableAlias, TableFactor, Value, WildcardAdditionalOptions,
@@ -55,20 +56,7 @@ pub(in crate::exec) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<
     let table = table_of(statement.snapshot(), &name)?;
     let alias = alias_of(alias.as_ref(), &name);
     let planner = statement.planner();
-    let merging = Merging {
-        statement,
-        place: &name,
-        table: &table,
-        alias: &alias,
-        source: source_of(merge.source)?,
-    };
-    let query = merging.query(&merge.clauses, merge.constraint)?;
-    let target = DmlTarget {
-        database: name.database.clone(),
-        table: Arc::clone(&table),
-    };
-    let plan = statement.planner().with_target(target).plan_query(query)?;
-    row_by_row(&plan)?;
+    let plan = found(statement, &merge, &name, &table, &alias)?;
     let sources: Vec<Option<usize>> = (0..table.columns.len())
         .map(|at| Some(at + BEFORE_VALUES))
         .collect();
@@ -104,6 +92,42 @@ pub(in crate::exec) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<
     )?;
     write.commit()?;
     Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
+}
+
+/// The plan of the rows that MERGE finds.
+pub(in crate::exec) fn rows_read(statement: &Statement<'_>, merge: &Merge) -> Result<LogicalPlan> {
+    let TableFactor::Table { name, alias, .. } = &merge.target else {
+        return Err(Error::parser("MERGE INTO changes a table"));
+    };
+    let name = statement.snapshot().resolve(&name_parts(name)?)?;
+    let table = table_of(statement.snapshot(), &name)?;
+    let alias = alias_of(alias.as_ref(), &name);
+    found(statement, merge, &name, &table, &alias)
+}
+
+/// The same of a table that is known.
+fn found(
+    statement: &Statement<'_>,
+    merge: &Merge,
+    place: &TableName,
+    table: &Arc<TableVersion>,
+    alias: &Ident,
+) -> Result<LogicalPlan> {
+    let merging = Merging {
+        statement,
+        place,
+        table,
+        alias,
+        source: source_of(merge.source.clone())?,
+    };
+    let query = merging.query(&merge.clauses, merge.constraint.clone())?;
+    let target = DmlTarget {
+        database: place.database.clone(),
+        table: Arc::clone(table),
+    };
+    let plan = statement.planner().with_target(target).plan_query(query)?;
+    row_by_row(&plan)?;
+    Ok(plan)
 }
 
 fn alias_of(alias: Option<&TableAlias>, name: &TableName) -> Ident {
