@@ -130,7 +130,7 @@ pub use parser::{
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
     NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
     SequenceChange, Statement, TransactionStatement, TypeBody, field_path, name_columns_of_values,
-    parse, parse_one, parse_postgres,
+    parse, parse_one, parse_postgres, renamed_column,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

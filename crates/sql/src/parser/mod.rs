@@ -24,6 +24,7 @@ mod phrases;
 mod pivots;
 mod ranks;
 mod recursive_views;
+mod renamed_columns;
 mod samples;
 mod sequences;
 mod shapes;
@@ -39,6 +40,7 @@ mod with_merge;
 pub use alter_fields::field_path;
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
+pub use renamed_columns::renamed_column;
 pub use shapes::name_columns_of_values;
 pub(crate) use shapes::name_tables;
 pub use statement::{
@@ -117,6 +119,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     samples::plain_samples(&mut tokens);
     alter_fields::as_names(&mut tokens);
     null_tests::plain_null_tests(&mut tokens);
+    renamed_columns::as_names(&mut tokens);
     plain_phrases(&mut tokens);
     frames::with_marked_windows(&mut tokens);
     keyed_queries::with_marked_columns(&mut tokens);

@@ -1,10 +1,10 @@
-//! `* RENAME (...)`, and `* EXCLUDE` of a column that has its table or is one of several tables': the columns are written out.
+//! `* RENAME (...)`, also of `t.a`, and `* EXCLUDE` of a column that has its table or is one of several tables': the columns are written out.
 
-use super::walk::{Walker, is_of_several};
+use super::walk::{Column, Walker, is_of_several};
 use datafusion::sql::sqlparser::ast::{
-    Ident, RenameSelectItem, Select, SelectItem, WildcardAdditionalOptions,
+    Ident, IdentWithAlias, RenameSelectItem, Select, SelectItem, WildcardAdditionalOptions,
 };
-use hushdb_sql::{Error, Result, excluded_names, folded, has_columns_of_tables};
+use hushdb_sql::{Error, Result, excluded_names, folded, has_columns_of_tables, renamed_column};
 
 /// Whether a `*` is more than the planner knows: it renames, says of which table a column is that it is without, or is without one that
 /// several tables may have.
@@ -34,20 +34,20 @@ impl Walker<'_> {
         let excluded = excluded_names(with);
         let replaced = with.opt_replace.take();
         let columns = self.columns(select, star)?;
-        let named = |name: &str| {
-            renames
-                .iter()
-                .find(|r| folded(&r.ident.value) == folded(name))
+        let named = |column: &Column| {
+            renames.iter().find(|rename| {
+                let (table, name) = renamed_column(&rename.ident.value);
+                let is_of_table = table.is_none_or(|table| {
+                    column
+                        .table()
+                        .is_some_and(|own| folded(own) == folded(table))
+                });
+                is_of_table && folded(name) == folded(&column.name)
+            })
         };
-        for rename in &renames {
-            let name = folded(&rename.ident.value);
-            if excluded.contains(&name) {
-                return Err(Error::parser(format!(
-                    "Column \"{}\" cannot occur in both EXCLUDE and RENAME list",
-                    rename.ident.value
-                )));
-            }
-        }
+        let also = replaced.iter().flat_map(|replaced| &replaced.items);
+        let also: Vec<String> = also.map(|item| folded(&item.column_name.value)).collect();
+        refuse_twice(&renames, &excluded, &also)?;
         let of = |name: &str| {
             let items = replaced.iter().flat_map(|replaced| &replaced.items);
             items
@@ -57,7 +57,7 @@ impl Walker<'_> {
         };
         let items = columns.iter().map(|column| {
             let given = of(&column.name);
-            match (named(&column.name), given) {
+            match (named(column), given) {
                 (None, None) => SelectItem::UnnamedExpr(column.expr()),
                 (rename, given) => SelectItem::ExprWithAlias {
                     expr: given.unwrap_or_else(|| column.expr()),
@@ -69,5 +69,43 @@ impl Walker<'_> {
             }
         });
         Ok(items.collect())
+    }
+}
+
+/// # Errors
+/// `Parser` for a column that is renamed twice, or in another list, too.
+fn refuse_twice(
+    renames: &[IdentWithAlias],
+    excluded: &[String],
+    replaced: &[String],
+) -> Result<()> {
+    let names = renames.iter().map(|rename| {
+        let (table, name) = renamed_column(&rename.ident.value);
+        (table.map(folded), folded(name))
+    });
+    let names: Vec<(Option<String>, String)> = names.collect();
+    for (at, (table, name)) in names.iter().enumerate() {
+        let shown = rename_shown(&renames[at].ident.value);
+        let lists = [("EXCLUDE", excluded), ("REPLACE", replaced)];
+        if let Some((list, _)) = lists.iter().find(|(_, taken)| taken.contains(name)) {
+            return Err(Error::parser(format!(
+                "Column \"{shown}\" cannot occur in both {list} and RENAME list"
+            )));
+        }
+        let may_be = |other: &Option<String>| table.is_none() || other.is_none() || other == table;
+        let mut before = names[..at].iter();
+        if before.any(|(other, same)| same == name && may_be(other)) {
+            return Err(Error::parser(format!(
+                "Duplicate entry \"{shown}\" in EXCLUDE list"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn rename_shown(name: &str) -> String {
+    match renamed_column(name) {
+        (Some(table), column) => format!("{table}.{column}"),
+        (None, column) => column.to_owned(),
     }
 }
