@@ -25,6 +25,7 @@ mod join_order;
 mod join_subqueries;
 mod json_members;
 mod keyed_recursions;
+mod lambda_places;
 mod lateral_joins;
 mod lateral_unnest;
 mod limits;

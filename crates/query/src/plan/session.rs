@@ -20,6 +20,7 @@ use super::in_turn::FewerReaders;
 use super::join_order::JoinOrder;
 use super::join_subqueries::JoinSubqueries;
 use super::keyed_recursions::UsingKey;
+use super::lambda_places::LambdaPlaces;
 use super::list_members::ListMembers;
 use super::named_pushdown::NamedPushdown;
 use super::nullable_subqueries::NullableSubqueries;
@@ -251,7 +252,8 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
     physical.insert(0, Arc::new(FewerReaders));
     physical.insert(0, Arc::new(WantedOrder));
     physical.extend([
-        Arc::new(KeptOrders) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(LambdaPlaces) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(KeptOrders),
         Arc::new(InsertionOrder),
         Arc::new(LargeLimits(Arc::clone(&memory))),
         Arc::new(KeptBatches),
