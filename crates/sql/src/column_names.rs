@@ -17,87 +17,111 @@ use std::collections::{HashMap, HashSet};
 
 /// Names every expression of a select list that has no name, and tells equal names apart.
 pub(super) fn name_columns(select: &mut Select) {
-    let mut taken = HashSet::new();
-    // Of columns under their tables' names, and these tables.
-    let mut qualified: HashMap<String, Vec<String>> = HashMap::new();
+    let mut names = Names::default();
     let tables = tables(select);
     let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
-        // Brackets around a name change nothing.
-        while let SelectItem::UnnamedExpr(Expr::Nested(inner)) = item
-            && matches!(
-                inner.as_ref(),
-                Expr::Nested(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_)
-            )
-        {
-            let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
-            *item = SelectItem::UnnamedExpr(inner);
-        }
+        without_brackets(item);
         if let SelectItem::UnnamedExpr(expr) = item
             && let Some(column) = wildcards.column(expr, &tables)
         {
-            taken.insert(folded(&column));
-            let alias = Ident::with_quote('"', unique(&mut taken, column));
-            let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
-            *item = SelectItem::ExprWithAlias { expr, alias };
+            names.taken.insert(folded(&column));
+            let unique = unique(&mut names.taken, column);
+            name_item(item, unique);
             continue;
         }
         match item {
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
                 if !is_field(parts, &tables) =>
             {
-                let wanted = parts.last().map(|part| part.value.clone());
-                let wanted = wanted.unwrap_or_default();
-                let table = parts.iter().nth_back(1).map(|part| folded(&part.value));
-                let table = table.unwrap_or_default();
-                let of_tables = qualified.get(&folded(&wanted));
-                if of_tables.is_some_and(|tables| tables.contains(&table)) {
-                    taken.insert(folded(&wanted));
-                }
-                if taken.contains(&folded(&wanted)) {
-                    let alias = Ident::with_quote('"', unique(&mut taken, wanted));
-                    let expr = Expr::CompoundIdentifier(std::mem::take(parts));
-                    *item = SelectItem::ExprWithAlias { expr, alias };
-                } else {
-                    qualified.entry(folded(&wanted)).or_default().push(table);
+                if let Some(unique) = names.of_table(parts) {
+                    name_item(item, unique);
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
                 let own = matches!(expr, Expr::Identifier(_));
                 let wanted = match &*expr {
-                    Expr::Identifier(ident) => ident.value.clone(),
-                    Expr::CompoundIdentifier(parts) => parts
-                        .last()
-                        .map(|part| part.value.clone())
-                        .unwrap_or_default(),
+                    Expr::CompoundIdentifier(parts) => last_of(parts),
                     other => name(other),
                 };
-                taken.extend(
-                    qualified
-                        .remove_entry(&folded(&wanted))
-                        .map(|(name, _)| name),
-                );
-                let unique = unique(&mut taken, wanted.clone());
+                let unique = names.plain(wanted.clone());
                 if !own || unique != wanted {
-                    let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
-                    let alias = Ident::with_quote('"', unique);
-                    *item = SelectItem::ExprWithAlias { expr, alias };
+                    name_item(item, unique);
                 }
             }
             SelectItem::ExprWithAlias { alias, .. } => {
                 let wanted = alias.value.clone();
-                taken.extend(
-                    qualified
-                        .remove_entry(&folded(&wanted))
-                        .map(|(name, _)| name),
-                );
-                let unique = unique(&mut taken, wanted.clone());
+                let unique = names.plain(wanted.clone());
                 if unique != wanted {
                     *alias = Ident::with_quote('"', unique);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// The names of a select list so far.
+#[derive(Default)]
+struct Names {
+    taken: HashSet<String>,
+    /// Of columns under their tables' names, and these tables.
+    of_tables: HashMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// A name for `t.a`, where it does not keep its own: columns of different tables do.
+    fn of_table(&mut self, parts: &[Ident]) -> Option<String> {
+        let wanted = last_of(parts);
+        let table = parts.iter().nth_back(1).map(|part| folded(&part.value));
+        let table = table.unwrap_or_default();
+        let tables = self.of_tables.entry(folded(&wanted)).or_default();
+        if tables.contains(&table) {
+            self.taken.insert(folded(&wanted));
+        }
+        if self.taken.contains(&folded(&wanted)) {
+            return Some(unique(&mut self.taken, wanted));
+        }
+        tables.push(table);
+        None
+    }
+
+    /// A name that no other item has.
+    fn plain(&mut self, wanted: String) -> String {
+        let of_table = self.of_tables.remove_entry(&folded(&wanted));
+        self.taken.extend(
+            of_table
+                .filter(|(_, tables)| !tables.is_empty())
+                .map(|(name, _)| name),
+        );
+        unique(&mut self.taken, wanted)
+    }
+}
+
+fn last_of(parts: &[Ident]) -> String {
+    let last = parts.last().map(|part| part.value.clone());
+    last.unwrap_or_default()
+}
+
+/// Brackets around a name change nothing.
+fn without_brackets(item: &mut SelectItem) {
+    while let SelectItem::UnnamedExpr(Expr::Nested(inner)) = item
+        && matches!(
+            inner.as_ref(),
+            Expr::Nested(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+        )
+    {
+        let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
+        *item = SelectItem::UnnamedExpr(inner);
+    }
+}
+
+/// Gives an item without a name one.
+fn name_item(item: &mut SelectItem, name: String) {
+    if let SelectItem::UnnamedExpr(expr) = item {
+        let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+        let alias = Ident::with_quote('"', name);
+        *item = SelectItem::ExprWithAlias { expr, alias };
     }
 }
 
