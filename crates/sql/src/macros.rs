@@ -413,7 +413,6 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     template(difference, &[count(from, to)?, count(to, from)?]).map(Some)
 }
 
-/// Whether an expression is a NULL without a type.
 /// Whether a NULL is written, with a type or without.
 fn is_null(expr: &Expr) -> bool {
     match expr {
