@@ -3,7 +3,7 @@
 use super::excluded_rows::excluded;
 use super::folded;
 use crate::error::{Error, Result};
-use crate::walk::visit_mut;
+use crate::walk::visit_own_mut;
 use sqlparser::ast::{
     Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitorMut, WindowSpec,
     WindowType,
@@ -83,9 +83,9 @@ fn syntax(message: String) -> Error {
 /// Puts windows in the places of their names, in what a SELECT lists and in QUALIFY.
 pub(super) fn resolve_in_select(select: &mut Select) -> Result<()> {
     let definitions = std::mem::take(&mut select.named_window);
-    let mut names = Names::new(NamedWindows::of(&definitions)?);
-    super::walk::finish(visit_mut(&mut select.projection, &mut names))?;
-    super::walk::finish(visit_mut(&mut select.qualify, &mut names))
+    let mut names = Names(NamedWindows::of(&definitions)?);
+    super::walk::finish(visit_own_mut(&mut select.projection, &mut names))?;
+    super::walk::finish(visit_own_mut(&mut select.qualify, &mut names))
 }
 
 /// The same in a query's ORDER BY, which sees the windows of its SELECT.
@@ -93,26 +93,19 @@ pub(super) fn resolve_in_order(query: &mut Query) -> Result<()> {
     let Some(select) = query.body.as_select() else {
         return Ok(());
     };
-    let mut names = Names::new(NamedWindows::of(&select.named_window)?);
-    super::walk::finish(visit_mut(&mut query.order_by, &mut names))
+    let mut names = Names(NamedWindows::of(&select.named_window)?);
+    super::walk::finish(visit_own_mut(&mut query.order_by, &mut names))
 }
 
-struct Names<'a> {
-    windows: NamedWindows<'a>,
-    /// Queries inside have windows of their own.
-    inside: usize,
-}
+/// Puts the meaning of windows' names in; queries inside have windows of their own.
+struct Names<'a>(NamedWindows<'a>);
 
-impl<'a> Names<'a> {
-    fn new(windows: NamedWindows<'a>) -> Self {
-        Self { windows, inside: 0 }
-    }
-
+impl Names<'_> {
     fn resolve(&self, window: &mut WindowType) -> Result<()> {
         let spec = match window {
-            WindowType::NamedWindow(name) => self.windows.find(name, 0)?,
+            WindowType::NamedWindow(name) => self.0.find(name, 0)?,
             WindowType::WindowSpec(spec) if spec.window_name.is_some() => {
-                self.windows.complete(spec.clone(), 0)?
+                self.0.complete(spec.clone(), 0)?
             }
             WindowType::WindowSpec(_) => return Ok(()),
         };
@@ -124,19 +117,8 @@ impl<'a> Names<'a> {
 impl VisitorMut for Names<'_> {
     type Break = Box<Error>;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.inside = self.inside.saturating_sub(1);
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if let Expr::Function(function) = expr
-            && self.inside == 0
             && let Some(window) = &mut function.over
             && let Err(error) = self.resolve(window)
         {

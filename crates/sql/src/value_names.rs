@@ -2,9 +2,9 @@
 //! `sum(1::DOUBLE)` had the same one, and a query cannot have two of one name as aggregates or keys.
 
 use super::calls::{quoted_call as called, unnamed};
-use crate::walk::{visit_expressions, visit_mut};
+use crate::walk::{visit_expressions, visit_own_mut};
 use sqlparser::ast::{
-    Expr, Function, FunctionArguments, GroupByExpr, Query, Select, SelectItem, VisitorMut,
+    Expr, Function, FunctionArguments, GroupByExpr, Select, SelectItem, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -31,11 +31,11 @@ pub(super) fn tell_apart(select: &mut Select, is_scalar: &dyn Fn(&str) -> bool) 
         return;
     }
     let mut brackets = Brackets { inside: 0 };
-    let _ = visit_mut(&mut select.group_by, &mut brackets);
-    let _ = visit_mut(&mut select.having, &mut brackets);
+    let _ = visit_own_mut(&mut select.group_by, &mut brackets);
+    let _ = visit_own_mut(&mut select.having, &mut brackets);
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _ = visit_mut(expr, &mut brackets);
+            let _ = visit_own_mut(expr, &mut brackets);
         }
     }
 }
@@ -61,7 +61,7 @@ fn aggregates(select: &Select, is_scalar: &dyn Fn(&str) -> bool) -> bool {
 }
 
 struct Brackets {
-    /// How many brackets and subqueries there are around.
+    /// How many brackets there are around.
     inside: usize,
 }
 
@@ -82,16 +82,6 @@ pub(super) fn within_brackets(call: &Function) -> Option<&Expr> {
 
 impl VisitorMut for Brackets {
     type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         self.inside += usize::from(matches!(expr, Expr::Function(call) if is_brackets(call)));

@@ -31,12 +31,33 @@ pub fn visit_mut<B>(
     tree.visit(&mut Unique(visitor))
 }
 
+/// Shows a visitor the expressions of a tree, and nothing else of it: but for those of queries within, whose names are their own.
+pub fn visit_own<B>(tree: &impl Visit, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
+    visit(tree, &mut Own(visitor, 0))
+}
+
+/// Shows a visitor the expressions of a tree as [`visit_own`], to change them.
+pub fn visit_own_mut<B>(
+    tree: &mut impl VisitMut,
+    visitor: &mut dyn VisitorMut<Break = B>,
+) -> ControlFlow<B> {
+    visit_mut(tree, &mut Own(visitor, 0))
+}
+
 /// Calls `each` with every expression of a tree, those within others after these.
 pub fn visit_expressions<B>(
     tree: &impl Visit,
     mut each: impl FnMut(&Expr) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     visit(tree, &mut Expressions(&mut each))
+}
+
+/// Calls `each` with the expressions of a tree but for those of queries within, those within others after these.
+pub fn visit_own_expressions<B>(
+    tree: &impl Visit,
+    mut each: impl FnMut(&Expr) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    visit_own(tree, &mut Expressions(&mut each))
 }
 
 /// Calls `each` with every expression of a tree, those within others before these.
@@ -81,6 +102,50 @@ impl<B, F: FnMut(&ObjectName) -> ControlFlow<B>> Visitor for Relations<'_, F> {
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<B> {
         (self.0)(name)
     }
+}
+
+/// A visitor of what is outside of queries, and how many of these are around.
+struct Own<'a, V: ?Sized>(&'a mut V, usize);
+
+/// The same for both kinds of visitors.
+macro_rules! outside_of_queries {
+    ($query:ty, $expr:ty) => {
+        fn pre_visit_query(&mut self, _: $query) -> ControlFlow<B> {
+            self.1 += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: $query) -> ControlFlow<B> {
+            self.1 -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: $expr) -> ControlFlow<B> {
+            match self.1 {
+                0 => self.0.pre_visit_expr(expr),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+
+        fn post_visit_expr(&mut self, expr: $expr) -> ControlFlow<B> {
+            match self.1 {
+                0 => self.0.post_visit_expr(expr),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    };
+}
+
+impl<B> Visitor for Own<'_, dyn Visitor<Break = B> + '_> {
+    type Break = B;
+
+    outside_of_queries!(&Query, &Expr);
+}
+
+impl<B> VisitorMut for Own<'_, dyn VisitorMut<Break = B> + '_> {
+    type Break = B;
+
+    outside_of_queries!(&mut Query, &mut Expr);
 }
 
 /// Any visitor that changes nothing.

@@ -23,7 +23,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem,
     Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
+use hushdb_sql::walk::{visit, visit_expressions, visit_mut, visit_own_mut};
 use hushdb_sql::{Error, PLACE, Result, folded, table_of_row, unique};
 use renamed::is_written_out;
 use std::collections::HashSet;
@@ -340,7 +340,7 @@ impl Walker<'_> {
     fn holds(&self, condition: &Expr, parameter: &Ident, name: &str) -> Result<bool> {
         let mut condition = condition.clone();
         let text = Expr::value(Value::SingleQuotedString(name.to_owned()));
-        let _: ControlFlow<()> = visit_mut(
+        let _: ControlFlow<()> = visit_own_mut(
             &mut condition,
             &mut PutIn::one(folded(&parameter.value), text),
         );
@@ -443,7 +443,7 @@ impl Walker<'_> {
                         _ => None,
                     };
                     let parts = names.parts;
-                    let _: ControlFlow<()> = visit_mut(expr, &mut names);
+                    let _: ControlFlow<()> = visit_own_mut(expr, &mut names);
                     if let Some(alias) = name
                         && names.parts > parts
                     {
@@ -452,7 +452,7 @@ impl Walker<'_> {
                     }
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    let _: ControlFlow<()> = visit_mut(expr, &mut names);
+                    let _: ControlFlow<()> = visit_own_mut(expr, &mut names);
                     let name = folded(&alias.value);
                     if !columns.contains(&name) {
                         names.means.push((name, expr.clone()));
@@ -466,9 +466,9 @@ impl Walker<'_> {
                 ));
             }
         }
-        let _: ControlFlow<()> = visit_mut(&mut select.selection, &mut names);
-        let _: ControlFlow<()> = visit_mut(&mut select.having, &mut names);
-        let _: ControlFlow<()> = visit_mut(&mut select.qualify, &mut names);
+        let _: ControlFlow<()> = visit_own_mut(&mut select.selection, &mut names);
+        let _: ControlFlow<()> = visit_own_mut(&mut select.having, &mut names);
+        let _: ControlFlow<()> = visit_own_mut(&mut select.qualify, &mut names);
         self.changed |= names.parts > 0;
         Ok(())
     }
@@ -609,11 +609,10 @@ impl VisitorMut for FillPlaces {
     }
 }
 
-/// Puts in what names mean, outside of queries within.
+/// Puts in what names mean.
 #[derive(Default)]
 struct PutIn {
     means: Vec<(String, Expr)>,
-    queries: usize,
     /// Parts that were put in.
     parts: usize,
 }
@@ -630,23 +629,10 @@ impl PutIn {
 impl VisitorMut for PutIn {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let Expr::Identifier(name) = &expr else {
             return ControlFlow::Continue(());
         };
-        if self.queries > 0 {
-            return ControlFlow::Continue(());
-        }
         let wanted = folded(&name.value);
         let meaning = self.means.iter().rev().find(|(name, _)| *name == wanted);
         if let Some((_, meaning)) = meaning {

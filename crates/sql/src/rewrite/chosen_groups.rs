@@ -2,9 +2,9 @@
 
 use crate::folded;
 use crate::value_names::is_value;
-use crate::walk::{visit_expressions, visit_mut};
+use crate::walk::{visit_expressions, visit_own_expressions, visit_own_mut};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, VisitorMut,
+    BinaryOperator, Expr, Function, GroupByExpr, Ident, Select, SelectItem, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> b
         inside: 0,
         is_put_in: false,
     };
-    let _ = visit_mut(having, &mut named);
+    let _ = visit_own_mut(having, &mut named);
     if named.is_put_in
         && matches!(select.group_by, GroupByExpr::All(_))
         && let Some(groups) = named.groups(&select.projection)
@@ -52,7 +52,7 @@ fn names_of(group_by: &GroupByExpr) -> HashSet<String> {
 struct Items<'a> {
     items: HashMap<String, Expr>,
     is_aggregate: &'a dyn Fn(&str) -> bool,
-    /// How many aggregates and queries there are around.
+    /// How many aggregates there are around.
     inside: usize,
     is_put_in: bool,
 }
@@ -67,7 +67,7 @@ impl Items<'_> {
                 SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr,
                 _ => return None,
             };
-            let aggregates = visit_expressions(expr, |expr| match expr {
+            let aggregates = visit_own_expressions(expr, |expr| match expr {
                 Expr::Function(function) if self.is_aggregate(function) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             });
@@ -85,16 +85,6 @@ impl Items<'_> {
 
 impl VisitorMut for Items<'_> {
     type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr {

@@ -3,10 +3,10 @@
 
 use super::walk::{Column, Walker};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, JoinConstraint, JoinOperator, LambdaFunction, ObjectNamePart, Query,
-    Select, TableFactor, TableWithJoins, VisitorMut,
+    AccessExpr, Expr, Ident, JoinConstraint, JoinOperator, LambdaFunction, ObjectNamePart, Select,
+    TableFactor, TableWithJoins, VisitorMut,
 };
-use hushdb_sql::walk::{visit_expressions, visit_mut};
+use hushdb_sql::walk::{visit_expressions, visit_own_mut};
 use hushdb_sql::{Result, folded, tables_of};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -106,13 +106,13 @@ impl Walker<'_> {
         let (alone, beside_others): (Vec<Column>, Vec<Column>) = meant.partition(Column::is_alone);
         let mut put = PutTables::of(beside_others);
         if !put.columns.is_empty() {
-            let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut put);
-            let _: ControlFlow<()> = visit_mut(&mut select.group_by, &mut put);
-            let _: ControlFlow<()> = visit_mut(&mut select.having, &mut put);
-            let _: ControlFlow<()> = visit_mut(&mut select.qualify, &mut put);
+            let _: ControlFlow<()> = visit_own_mut(&mut select.projection, &mut put);
+            let _: ControlFlow<()> = visit_own_mut(&mut select.group_by, &mut put);
+            let _: ControlFlow<()> = visit_own_mut(&mut select.having, &mut put);
+            let _: ControlFlow<()> = visit_own_mut(&mut select.qualify, &mut put);
         }
         put.columns.extend(PutTables::of(alone).columns);
-        let _: ControlFlow<()> = visit_mut(&mut select.selection, &mut put);
+        let _: ControlFlow<()> = visit_own_mut(&mut select.selection, &mut put);
         Ok(())
     }
 }
@@ -134,8 +134,6 @@ fn names_fields(select: &Select) -> bool {
 
 struct PutTables {
     columns: Vec<(String, String)>,
-    /// Subqueries around, whose names may be of their own tables.
-    queries: usize,
     /// Names of lambdas around.
     parameters: Vec<String>,
 }
@@ -146,7 +144,6 @@ impl PutTables {
         let columns = columns.filter_map(|column| Some((column.table()?.to_owned(), column.name)));
         Self {
             columns: columns.collect(),
-            queries: 0,
             parameters: vec![],
         }
     }
@@ -159,16 +156,6 @@ fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = String> {
 
 impl VisitorMut for PutTables {
     type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Lambda(lambda) = expr {
@@ -183,9 +170,7 @@ impl VisitorMut for PutTables {
                 let without = self.parameters.len() - parameters(lambda).count();
                 self.parameters.truncate(without);
             }
-            Expr::Identifier(name)
-                if self.queries == 0 && !self.parameters.contains(&name_of(name)) =>
-            {
+            Expr::Identifier(name) if !self.parameters.contains(&name_of(name)) => {
                 let wanted = name_of(name);
                 let mut columns = self.columns.iter();
                 if let Some((table, _)) = columns.find(|(_, name)| folded(name) == wanted) {

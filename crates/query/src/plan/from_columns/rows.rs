@@ -2,17 +2,17 @@
 
 use super::walk::{Column, Walker};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Visitor,
+    Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, Visitor,
     VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::walk::{visit, visit_mut};
+use hushdb_sql::walk::{visit_own, visit_own_mut};
 use hushdb_sql::{Result, folded, parse_expr, table_of_row};
 use std::ops::ControlFlow;
 
 /// Puts JSON in the places of a select list's rows.
 pub(super) fn write_out(walker: &mut Walker<'_>, select: &mut Select) -> Result<()> {
     let mut found = Found::default();
-    let _: ControlFlow<()> = visit(&select.projection, &mut found);
+    let _: ControlFlow<()> = visit_own(&select.projection, &mut found);
     if found.tables.is_empty() {
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub(super) fn write_out(walker: &mut Walker<'_>, select: &mut Select) -> Result<
         };
         rows.push((table, row));
     }
-    let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut PutIn { rows, queries: 0 });
+    let _: ControlFlow<()> = visit_own_mut(&mut select.projection, &mut PutIn { rows });
     Ok(())
 }
 
@@ -47,29 +47,17 @@ fn row_of(walker: &mut Walker<'_>, select: &Select, table: &ObjectName) -> Resul
     parse_expr(&format!("json_object({})", fields.join(", ")))
 }
 
-/// Collects the tables whose rows stand in a select list, outside of queries within.
+/// Collects the tables whose rows stand in a select list.
 #[derive(Default)]
 struct Found {
     tables: Vec<ObjectName>,
-    queries: usize,
 }
 
 impl Visitor for Found {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.queries == 0
-            && let Some(table) = table_of_row(expr)
+        if let Some(table) = table_of_row(expr)
             && !self.tables.contains(&table)
         {
             self.tables.push(table);
@@ -78,27 +66,16 @@ impl Visitor for Found {
     }
 }
 
-/// Puts rows in, outside of queries within.
+/// Puts rows in.
 struct PutIn {
     rows: Vec<(ObjectName, Expr)>,
-    queries: usize,
 }
 
 impl VisitorMut for PutIn {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let table = table_of_row(expr).filter(|_| self.queries == 0);
+        let table = table_of_row(expr);
         let known = table.and_then(|table| self.rows.iter().find(|(known, _)| *known == table));
         if let Some((_, row)) = known {
             *expr = row.clone();
