@@ -380,6 +380,7 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         named_alike::leave_out_names(select);
         chosen_groups::having_items(select, self.place.is_aggregate);
+        chosen_groups::no_groups_of_constants(select, self.place.is_aggregate);
         let planned = select_as_planned(select);
         chosen_groups::qualify_listed_windows(select);
         value_names::tell_apart(select, self.place.is_scalar);

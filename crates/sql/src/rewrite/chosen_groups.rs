@@ -1,7 +1,7 @@
 //! HAVING and QUALIFY, where the planner finds a name, or a window, elsewhere than DuckDB does.
 
 use crate::folded;
-use crate::value_names::is_value;
+use crate::operators::PLACE;
 use crate::walk::{visit_expressions, visit_own_expressions, visit_own_mut};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, GroupByExpr, Ident, Select, SelectItem, VisitorMut,
@@ -28,10 +28,64 @@ pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> b
     let _ = visit_own_mut(having, &mut named);
     if named.is_put_in
         && matches!(select.group_by, GroupByExpr::All(_))
-        && let Some(groups) = named.groups(&select.projection)
+        && let Some(groups) = all_groups(&select.projection, is_aggregate)
     {
         select.group_by = GroupByExpr::Expressions(groups, vec![]);
     }
+}
+
+/// GROUP BY ALL groups by no constants: where a select list has nothing else to group by, there are no groups.
+pub(super) fn no_groups_of_constants(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
+    if matches!(select.group_by, GroupByExpr::All(_))
+        && all_groups(&select.projection, is_aggregate).is_some_and(|groups| groups.is_empty())
+    {
+        select.group_by = GroupByExpr::Expressions(vec![], vec![]);
+    }
+}
+
+/// What GROUP BY ALL groups by, which the planner does not find again where it has another name; `None` where there is more than
+/// values that are written out.
+fn all_groups(items: &[SelectItem], is_aggregate: &dyn Fn(&str) -> bool) -> Option<Vec<Expr>> {
+    let mut groups = vec![];
+    for item in items {
+        let expr = match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr,
+            _ => return None,
+        };
+        let aggregates = visit_own_expressions(expr, |expr| match expr {
+            Expr::Function(function) if aggregates(function, is_aggregate) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        if aggregates.is_continue() && names_columns(expr) {
+            groups.push(expr.clone());
+        }
+    }
+    Some(groups)
+}
+
+/// Whether an expression names columns, as far as that is seen: a query within may name those around it.
+fn names_columns(expr: &Expr) -> bool {
+    let found = visit_own_expressions(expr, |expr| match expr {
+        Expr::Function(function) if stands_for_columns(function) => ControlFlow::Break(()),
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Subquery(_)
+        | Expr::Exists { .. }
+        | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+fn stands_for_columns(function: &Function) -> bool {
+    let name = function.name.0.last().and_then(|name| name.as_ident());
+    name.is_some_and(|name| name.value == PLACE || name.value.eq_ignore_ascii_case("columns"))
+}
+
+fn aggregates(function: &Function, is_aggregate: &dyn Fn(&str) -> bool) -> bool {
+    function.over.is_some() || is_aggregate(&function.name.to_string().to_lowercase())
 }
 
 /// The names of columns that rows are grouped by.
@@ -58,28 +112,8 @@ struct Items<'a> {
 }
 
 impl Items<'_> {
-    /// What GROUP BY ALL groups by, which the planner does not find again where it has another name; `None` where there is more than
-    /// values that are written out, or nothing but constants.
-    fn groups(&self, items: &[SelectItem]) -> Option<Vec<Expr>> {
-        let mut groups = vec![];
-        for item in items {
-            let expr = match item {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr,
-                _ => return None,
-            };
-            let aggregates = visit_own_expressions(expr, |expr| match expr {
-                Expr::Function(function) if self.is_aggregate(function) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            });
-            if aggregates.is_continue() && !is_value(expr) {
-                groups.push(expr.clone());
-            }
-        }
-        Some(groups).filter(|groups| !groups.is_empty())
-    }
-
     fn is_aggregate(&self, function: &Function) -> bool {
-        function.over.is_some() || (self.is_aggregate)(&function.name.to_string().to_lowercase())
+        aggregates(function, self.is_aggregate)
     }
 }
 
