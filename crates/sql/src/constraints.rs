@@ -32,7 +32,7 @@ pub(super) fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> 
 }
 
 /// As [`constraint_of`], to be changed.
-pub(super) fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+pub fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
         joins_on!(on) => Some(on),
         _ => None,

@@ -76,7 +76,7 @@ impl Visitor for Marks {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        match sorted::by_all_of_several(query) {
+        match sorted::by_all_of_several(query) || merged_names::may_be_sorted_by(query) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

@@ -54,6 +54,7 @@ impl Walker<'_> {
             self.sort_by_places(query);
             return Ok(());
         }
+        self.sort_by_merged(query);
         let (ast::SetExpr::Select(select), Some(order_by)) =
             (query.body.as_ref(), &mut query.order_by)
         else {

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr as Expression, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, Query, Select, SelectItem, TableFactor, VisitorMut,
+    self, Expr, Ident, Query, Select, SelectItem, TableFactor, TableWithJoins, VisitorMut,
     WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::visit_mut;
@@ -167,7 +167,18 @@ impl<'a> Walker<'a> {
             }
         }
         let of_one_table = matches!(star, SelectItem::QualifiedWildcard(..));
-        let mut query = hushdb_sql::query_of(select.from.clone(), star)?;
+        let mut columns = self.shown(select.from.clone(), star)?;
+        leave_out(&mut columns, &without)?;
+        leave_out_names(&mut columns, &names)?;
+        for column in &mut columns {
+            column.alone &= !of_one_table;
+        }
+        Ok(columns)
+    }
+
+    /// The columns of a FROM that a star shows.
+    fn shown(&mut self, from: Vec<TableWithJoins>, star: SelectItem) -> Result<Vec<Column>> {
+        let mut query = hushdb_sql::query_of(from, star)?;
         let plan = match (self.plan(&query), self.work) {
             (Err(PlanError::UnknownColumn(_)), Work::Columns) => {
                 self.name_what_was_seen(&mut query)?;
@@ -177,12 +188,9 @@ impl<'a> Walker<'a> {
         };
         let mut columns = Column::all(plan.schema());
         columns.retain(|column| column.name != ROW_ID && column.name != FILE_NAME);
-        leave_out(&mut columns, &without)?;
-        leave_out_names(&mut columns, &names)?;
         let is_volatile = plan.expressions().iter().any(Expression::is_volatile);
         for column in &mut columns {
             column.is_volatile = is_volatile;
-            column.alone &= !of_one_table;
         }
         Ok(columns)
     }
@@ -236,9 +244,14 @@ impl<'a> Walker<'a> {
 
     /// All columns of a FROM; none where there is no FROM.
     pub(super) fn all_columns(&mut self, select: &Select) -> Result<Vec<Column>> {
-        match select.from.is_empty() {
+        self.columns_of(select.from.clone())
+    }
+
+    /// As [`Self::all_columns`].
+    pub(super) fn columns_of(&mut self, from: Vec<TableWithJoins>) -> Result<Vec<Column>> {
+        match from.is_empty() {
             true => Ok(vec![]),
-            false => self.columns(select, star()),
+            false => self.shown(from, star()),
         }
     }
 }
