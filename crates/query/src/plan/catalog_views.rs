@@ -2,12 +2,12 @@
 //! called so goes before, and so does a query of WITH.
 
 use super::planner::Planner;
+use super::with_queries::Given;
 use datafusion::sql::sqlparser::ast::{
     self, Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor, Visitor, VisitorMut,
 };
 use hushdb_sql::walk::{visit, visit_mut};
 use hushdb_sql::{Error, Result, folded, parse_one};
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 const MASTER: &str = "SELECT 'table' AS type, table_name AS name, table_name AS tbl_name, 0 AS rootpage, sql \
@@ -35,14 +35,12 @@ fn meaning(name: &str) -> Option<String> {
 /// # Errors
 /// `Internal` for a query of ours that cannot be read.
 pub(super) fn put_in(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    let mut named = Named::default();
-    let _ = visit(statement, &mut named);
-    if !named.is_found {
+    if visit(statement, &mut IsNamed).is_continue() {
         return Ok(());
     }
     let mut walk = Walk {
         planner,
-        with: named.with,
+        with: Given::default(),
     };
     match visit_mut(statement, &mut walk) {
         ControlFlow::Continue(()) => Ok(()),
@@ -70,39 +68,40 @@ fn view_of(factor: &TableFactor) -> Option<String> {
     meaning(&view).is_some().then_some(view)
 }
 
-/// Whether anything is called so, and the names of WITH.
-#[derive(Default)]
-struct Named {
-    is_found: bool,
-    with: HashSet<String>,
-}
+/// Whether anything is called so.
+struct IsNamed;
 
-impl Visitor for Named {
+impl Visitor for IsNamed {
     type Break = ();
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let with = query.with.iter().flat_map(|with| &with.cte_tables);
-        self.with
-            .extend(with.map(|cte| folded(&cte.alias.name.value)));
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        self.is_found |= view_of(factor).is_some();
-        ControlFlow::Continue(())
+        match view_of(factor) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     }
 }
 
 struct Walk<'a> {
     planner: &'a Planner<'a>,
-    with: HashSet<String>,
+    with: Given,
 }
 
 impl VisitorMut for Walk<'_> {
     type Break = Box<Error>;
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
+        self.with.enter(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Box<Error>> {
+        self.with.leave();
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
-        let Some(view) = view_of(factor).filter(|view| !self.with.contains(view)) else {
+        let Some(view) = view_of(factor).filter(|view| !self.with.has(view)) else {
             return ControlFlow::Continue(());
         };
         let TableFactor::Table { name, alias, .. } = factor else {

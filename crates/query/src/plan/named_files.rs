@@ -2,14 +2,15 @@
 //!
 //! What must hold: a column of that name goes before; a table has the names of its files only within the SELECT that asks for them.
 
+use super::numbered_rows::is_name;
 use super::planner::Planner;
 use super::snapshot::Relation;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, OrderByKind,
     Query, RenameSelectItem, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    Visitor, VisitorMut, WildcardAdditionalOptions,
+    VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::walk::{visit, visit_mut};
+use hushdb_sql::walk::{visit_expressions, visit_mut};
 use hushdb_sql::{name_parts, parse_expr, query_of};
 use hushdb_storage::same_name;
 use std::ops::ControlFlow;
@@ -40,32 +41,17 @@ pub fn named_file(name: &str) -> (&str, Option<(&'static str, &'static str)>) {
 
 /// Puts the names of files in where a statement asks for them.
 pub(super) fn put_in(planner: &Planner<'_>, statement: &mut ast::Statement) {
-    if visit(statement, &mut IsNamed).is_break() {
+    let is_named = visit_expressions(statement, |expr| match is_it(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    if is_named.is_break() {
         let _ = visit_mut(statement, &mut Walk { planner });
     }
 }
 
-/// Whether anything is called so.
-struct IsNamed;
-
-impl Visitor for IsNamed {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match is_it(expr) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
-}
-
 fn is_it(expr: &Expr) -> bool {
-    let name = match expr {
-        Expr::Identifier(name) => Some(name),
-        Expr::CompoundIdentifier(parts) => parts.last(),
-        _ => None,
-    };
-    name.is_some_and(|name| same_name(&name.value, NAME))
+    is_name(expr, NAME)
 }
 
 struct Walk<'a> {

@@ -4,12 +4,13 @@
 
 use super::planner::Planner;
 use super::snapshot::{Relation, TableName};
+use super::with_queries::{Flow, Given, flow};
 use crate::scan::ROW_ID;
 use datafusion::sql::sqlparser::ast::{
     self, CastKind, DataType, Expr, Ident, ObjectName, ObjectNamePart, OrderByKind, Query,
-    RenameSelectItem, Select, SelectItem, SetExpr, TableAlias, TableFactor, Visitor, VisitorMut,
+    RenameSelectItem, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut,
 };
-use hushdb_sql::walk::{visit, visit_mut};
+use hushdb_sql::walk::{visit_expressions, visit_mut};
 use hushdb_sql::{Error, Result, name_in_text, name_parts, quoted};
 use hushdb_storage::same_name;
 use std::collections::HashSet;
@@ -29,14 +30,16 @@ pub(super) fn numbered_table(name: &str) -> Option<Vec<String>> {
 /// # Errors
 /// `Binder` where several tables of a FROM could be meant.
 pub(super) fn put_in(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    let mut named = Named::default();
-    let _ = visit(statement, &mut named);
-    if !named.is_found {
+    let is_named = visit_expressions(statement, |expr| match is_it(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    if is_named.is_continue() {
         return Ok(());
     }
     let mut walk = Walk {
         planner,
-        with: named.with,
+        with: Given::default(),
     };
     match visit_mut(statement, &mut walk) {
         ControlFlow::Continue(()) => Ok(()),
@@ -44,51 +47,38 @@ pub(super) fn put_in(planner: &Planner<'_>, statement: &mut ast::Statement) -> R
     }
 }
 
-/// Whether anything is called so, and the names of WITH.
-#[derive(Default)]
-struct Named {
-    is_found: bool,
-    with: HashSet<String>,
-}
-
-impl Visitor for Named {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let with = query.with.iter().flat_map(|with| &with.cte_tables);
-        self.with
-            .extend(with.map(|cte| cte.alias.name.value.to_ascii_lowercase()));
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        self.is_found |= is_it(expr);
-        ControlFlow::Continue(())
-    }
-}
-
+/// Whether an expression is the name of a row's number.
 fn is_it(expr: &Expr) -> bool {
+    is_name(expr, NAME)
+}
+
+/// Whether an expression is a name, with its table or without.
+pub(super) fn is_name(expr: &Expr, wanted: &str) -> bool {
     let name = match expr {
         Expr::Identifier(name) => Some(name),
         Expr::CompoundIdentifier(parts) => parts.last(),
         _ => None,
     };
-    name.is_some_and(|name| same_name(&name.value, NAME))
+    name.is_some_and(|name| same_name(&name.value, wanted))
 }
 
 struct Walk<'a> {
     planner: &'a Planner<'a>,
-    with: HashSet<String>,
+    with: Given,
 }
 
 impl VisitorMut for Walk<'_> {
     type Break = Box<Error>;
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
-        match self.query(query) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
-        }
+    fn pre_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.with.enter(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> Flow {
+        let done = self.query(query);
+        self.with.leave();
+        flow(done)
     }
 }
 
@@ -214,7 +204,7 @@ impl Walk<'_> {
             if self.planner.is_target(own) || numbered_table(own).is_some() {
                 return Ok(Some(Table { alias, place: None }));
             }
-            if self.with.contains(&own.to_ascii_lowercase()) {
+            if self.with.has(own) {
                 return Ok(None);
             }
         }

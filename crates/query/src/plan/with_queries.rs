@@ -6,7 +6,7 @@
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, VisitorMut, With};
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, Result, folded};
 use std::ops::ControlFlow;
 
 /// How a walk goes on.
@@ -104,4 +104,25 @@ pub(super) fn visit_table(walker: &mut impl WithWalker, table: &mut Cte, recursi
     let seen = walker.seen();
     seen.forget(seen.tables.len().saturating_sub(1));
     ControlFlow::Continue(())
+}
+
+/// The names that the queries around a place give by WITH, for walkers that ask for no more.
+#[derive(Default)]
+pub(super) struct Given(Vec<Vec<String>>);
+
+impl Given {
+    pub(super) fn enter(&mut self, query: &Query) {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        let names = with.map(|cte| folded(&cte.alias.name.value));
+        self.0.push(names.collect());
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.0.pop();
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        let name = folded(name);
+        self.0.iter().flatten().any(|given| *given == name)
+    }
 }
