@@ -37,6 +37,7 @@ mod intervals;
 mod key_literals;
 mod keyword_list;
 mod lateral_unnest;
+mod macro_arguments;
 mod macros;
 mod map_types;
 mod marks;
@@ -81,6 +82,7 @@ mod token_list;
 mod truth_marks;
 pub mod type_names;
 mod type_parameters;
+mod typed_macros;
 mod unused_queries;
 mod user_macros;
 mod user_types;
@@ -129,9 +131,9 @@ pub use parameters::{Numbered, number_parameters, substitute_parameters};
 pub use parser::{
     AlterSequence, AttachOption, Commented, CopyPath, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
-    NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
-    SequenceChange, Statement, TransactionStatement, TypeBody, field_path, name_columns_of_values,
-    parse, parse_one, parse_postgres, renamed_column,
+    NewMacro, NewOverload, NewParameter, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF,
+    RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody, field_path,
+    name_columns_of_values, parse, parse_one, parse_postgres, renamed_column,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
@@ -154,7 +156,8 @@ pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
-pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
+pub use typed_macros::{ArgumentTypes, CastCost, MacroCalls, TYPED_CALL};
+pub use user_macros::{FindMacro, expand_macros};
 pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};
 pub use value_names::BRACKETS;

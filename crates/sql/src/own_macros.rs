@@ -24,6 +24,7 @@ static OWN: LazyLock<[Arc<Macro>; 2]> = LazyLock::new(|| {
 fn over_a_column(name: &str, sql: &str) -> Arc<Macro> {
     let parameter = |name: &str, default: Option<&str>| MacroParameter {
         name: name.into(),
+        ty: None,
         default: default.map(Into::into),
     };
     let as_they_are = format!(

@@ -6,16 +6,18 @@
 use crate::balance::bring_into_shape;
 use crate::chains::unchain;
 use crate::error::{Error, Result};
+use crate::macro_arguments::Arguments;
 use crate::names::{folded, name_parts, quoted};
 use crate::own_macros::table_macro;
 use crate::parser::name_tables;
 use crate::reading::{parse_expr, parse_query};
+use crate::typed_macros::MacroCalls;
 use crate::walk::finish;
 use crate::walk::{visit, visit_expressions, visit_mut};
 use hushdb_storage::{Macro, MacroOverload};
 use sqlparser::ast::{
-    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    Query, Select, SelectItem, SetExpr, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    self, Expr, Function, FunctionArg, FunctionArguments, Ident, ObjectName, Query, Select,
+    SelectItem, SetExpr, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -29,42 +31,33 @@ const MAX_WEIGHT: usize = 100_000;
 /// Finds a macro by the parts of its name: of expressions, or of tables.
 pub type FindMacro<'a> = dyn Fn(&[String], bool) -> Option<Arc<Macro>> + 'a;
 
-/// Puts the bodies of macros in the places of their calls.
+/// Puts the bodies of macros in the places of their calls; those of macros whose parameters have types are left to [`MacroCalls::put_in`].
 ///
 /// # Errors
 /// `Binder` for arguments that no overload takes, and for a statement that becomes too large or does not end.
-pub fn expand_macros(parsed: &mut ast::Statement, find: &FindMacro<'_>) -> Result<()> {
-    expand(parsed, find)
-}
-
-/// As [`expand_macros`], in an expression.
-///
-/// # Errors
-/// The same.
-pub fn expand_macros_in(expr: &mut Expr, find: &FindMacro<'_>) -> Result<()> {
-    expand(expr, find)
-}
-
-fn expand(parsed: &mut impl VisitMut, find: &FindMacro<'_>) -> Result<()> {
-    let mut weight = 0;
+pub fn expand_macros(
+    parsed: &mut impl VisitMut,
+    find: &FindMacro<'_>,
+    calls: &mut MacroCalls,
+) -> Result<()> {
     let mut expander = Expander {
         find,
         level: 0,
-        weight: &mut weight,
+        calls,
     };
     finish(visit_mut(parsed, &mut expander))?;
-    match weight {
+    match calls.weight {
         0 => Ok(()),
         _ => bring_into_shape(parsed),
     }
 }
 
-struct Expander<'a> {
-    find: &'a FindMacro<'a>,
+pub(crate) struct Expander<'a> {
+    pub(crate) find: &'a FindMacro<'a>,
     /// How many macros are around.
-    level: usize,
-    /// Of all that was put in so far.
-    weight: &'a mut usize,
+    pub(crate) level: usize,
+    /// Of the whole statement.
+    pub(crate) calls: &'a mut MacroCalls,
 }
 
 type Flow = ControlFlow<Box<Error>>;
@@ -140,7 +133,7 @@ impl Expander<'_> {
     }
 
     /// What a call of a macro stands for.
-    fn called(&mut self, found: &Macro, function: &Function) -> Result<Expr> {
+    fn called(&mut self, found: &Arc<Macro>, function: &Function) -> Result<Expr> {
         let plain = function.over.is_none()
             && function.filter.is_none()
             && function.within_group.is_empty()
@@ -158,7 +151,22 @@ impl Expander<'_> {
                 )));
             }
         };
-        let (overload, values) = chosen(found, args)?;
+        let given = Arguments::read(found, args)?;
+        if found.has_types() {
+            given.takers(found)?;
+            return Ok(self.calls.put_aside(found, given, self.level, false));
+        }
+        let (overload, places) = given.taker(found)?;
+        self.expr(found, overload, given.values(overload, &places)?)
+    }
+
+    /// What an overload of a macro is with these values.
+    pub(crate) fn expr(
+        &mut self,
+        found: &Macro,
+        overload: &MacroOverload,
+        values: HashMap<String, Expr>,
+    ) -> Result<Expr> {
         let mut body = self.body(found, overload, parse_expr(&overload.sql)?)?;
         self.put_in(&mut body, values)?;
         Ok(Expr::Nested(Box::new(body)))
@@ -167,40 +175,38 @@ impl Expander<'_> {
     /// What a call of a table macro stands for.
     fn table(
         &mut self,
-        found: &Macro,
+        found: &Arc<Macro>,
         args: &[FunctionArg],
         factor: &TableFactor,
     ) -> Result<TableFactor> {
-        let (overload, values) = chosen(found, args)?;
+        let given = Arguments::read(found, args)?;
+        if found.has_types() {
+            given.takers(found)?;
+            let has_columns = given.has_columns();
+            let call = self.calls.put_aside(found, given, self.level, true);
+            let query = with_item(parse_query("SELECT 1")?, call);
+            return derived_from(&found.name, query, has_columns, factor);
+        }
+        let (overload, places) = given.taker(found)?;
+        let values = given.values(overload, &places)?;
+        self.query(found, overload, values, factor)
+    }
+
+    /// What an overload of a table macro is with these values, under the name that its call has.
+    pub(crate) fn query(
+        &mut self,
+        found: &Macro,
+        overload: &MacroOverload,
+        values: HashMap<String, Expr>,
+        factor: &TableFactor,
+    ) -> Result<TableFactor> {
         let mut query = self.body(found, overload, parse_query(&overload.sql)?)?;
-        let has_columns = values.values().any(|value| {
-            let found = visit_expressions(value, |expr| match expr {
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            });
-            found.is_break()
-        });
+        let has_columns = values.values().any(has_columns);
         self.put_in(query.as_mut(), values)?;
         if self.level == 0 {
             name_tables(query.as_mut())?;
         }
-        let mut table = derived(&found.name)?;
-        if let (
-            TableFactor::Derived {
-                lateral,
-                subquery,
-                alias,
-                ..
-            },
-            TableFactor::Table { alias: given, .. },
-        ) = (&mut table, factor)
-        {
-            (*lateral, *subquery) = (has_columns, query);
-            if given.is_some() {
-                alias.clone_from(given);
-            }
-        }
-        Ok(table)
+        derived_from(&found.name, query, has_columns, factor)
     }
 
     /// The body of a macro without macros in it.
@@ -221,7 +227,7 @@ impl Expander<'_> {
         let mut within = Expander {
             find: self.find,
             level: self.level + 1,
-            weight: self.weight,
+            calls: self.calls,
         };
         finish(visit_mut(&mut body, &mut within))?;
         Ok(body)
@@ -240,7 +246,7 @@ impl Expander<'_> {
             weights: weights.collect(),
             values,
             weight: 0,
-            most: MAX_WEIGHT.saturating_sub(*self.weight),
+            most: MAX_WEIGHT.saturating_sub(self.calls.weight),
         };
         if visit_mut(body, &mut puts).is_break() {
             return Err(too_large());
@@ -250,8 +256,8 @@ impl Expander<'_> {
     }
 
     fn weigh(&mut self, more: usize) -> Result<()> {
-        *self.weight = self.weight.saturating_add(more);
-        match *self.weight > MAX_WEIGHT {
+        self.calls.weight = self.calls.weight.saturating_add(more);
+        match self.calls.weight > MAX_WEIGHT {
             true => Err(too_large()),
             false => Ok(()),
         }
@@ -351,94 +357,47 @@ impl VisitorMut for PutIn {
     }
 }
 
-/// The overload that takes these arguments, and the values of its parameters by folded names.
-fn chosen<'a>(
-    found: &'a Macro,
-    args: &[FunctionArg],
-) -> Result<(&'a MacroOverload, HashMap<String, Expr>)> {
-    let (mut positional, mut named) = (vec![], vec![]);
-    for arg in args {
-        match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) if named.is_empty() => {
-                positional.push(value);
-            }
-            FunctionArg::Named {
-                name,
-                arg: FunctionArgExpr::Expr(value),
-                ..
-            }
-            | FunctionArg::ExprNamed {
-                name: Expr::Identifier(name),
-                arg: FunctionArgExpr::Expr(value),
-                ..
-            } => named.push((folded(&name.value), value)),
-            _ => return Err(unsupported(found)),
-        }
-    }
-    let mut chosen = None;
-    for overload in &found.overloads {
-        if let Some(values) = values(overload, &positional, &named)?
-            && chosen.replace((overload, values)).is_some()
-        {
-            return Err(Error::binder(format!(
-                "Macro {}() has multiple overloads that match the supplied arguments.\n\
-                 In order to select one, please supply all arguments by name\n{}",
-                found.name,
-                candidates(found)
-            )));
-        }
-    }
-    chosen.ok_or_else(|| unsupported(found))
-}
-
-/// The values of an overload's parameters; `None` if it does not take these arguments.
-fn values(
-    overload: &MacroOverload,
-    positional: &[&Expr],
-    named: &[(String, &Expr)],
-) -> Result<Option<HashMap<String, Expr>>> {
-    if positional.len() > overload.parameters.len() {
-        return Ok(None);
-    }
-    let mut values = HashMap::new();
-    let mut taken = 0;
-    for (at, parameter) in overload.parameters.iter().enumerate() {
-        let name = folded(&parameter.name);
-        let given = named.iter().find(|(known, _)| *known == name);
-        let value = match (positional.get(at), given, &parameter.default) {
-            (Some(value), None, _) => Expr::clone(value),
-            (None, Some((_, value)), _) => {
-                taken += 1;
-                Expr::clone(value)
-            }
-            (None, None, Some(default)) => parse_expr(default)?,
-            _ => return Ok(None),
-        };
-        values.insert(name, value);
-    }
-    Ok((taken == named.len()).then_some(values))
-}
-
-fn unsupported(found: &Macro) -> Error {
-    Error::binder(format!(
-        "Macro {}() does not support the supplied arguments. You might need to add explicit type casts.\n{}",
-        found.name,
-        candidates(found)
-    ))
-}
-
-fn candidates(found: &Macro) -> String {
-    let candidates = found.overloads.iter().map(|overload| {
-        let parameters = overload.parameters.iter().map(|parameter| {
-            let default = parameter.default.as_ref();
-            let default = default.map_or(String::new(), |default| format!(" := {default}"));
-            format!("{}{default}", parameter.name)
-        });
-        let parameters: Vec<String> = parameters.collect();
-        format!("\t{}({})", found.name, parameters.join(", "))
+/// Whether an expression names columns.
+pub(crate) fn has_columns(value: &Expr) -> bool {
+    let found = visit_expressions(value, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     });
-    let candidates: Vec<String> = candidates.collect();
-    format!("Candidate macros:\n{}", candidates.join("\n"))
+    found.is_break()
+}
+
+/// A query in the place of a table, under the name that the table has there.
+fn derived_from(
+    name: &str,
+    query: Box<Query>,
+    has_columns: bool,
+    place: &TableFactor,
+) -> Result<TableFactor> {
+    let mut table = derived(name)?;
+    if let (
+        TableFactor::Derived {
+            lateral,
+            subquery,
+            alias,
+            ..
+        },
+        TableFactor::Table { alias: given, .. } | TableFactor::Derived { alias: given, .. },
+    ) = (&mut table, place)
+    {
+        (*lateral, *subquery) = (has_columns, query);
+        if given.is_some() {
+            alias.clone_from(given);
+        }
+    }
+    Ok(table)
+}
+
+/// A query that selects one expression.
+fn with_item(mut query: Box<Query>, item: Expr) -> Box<Query> {
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(item)];
+    }
+    query
 }
 
 /// A query in FROM under a name.
@@ -459,6 +418,7 @@ mod tests {
     fn one(name: &str, parameters: &[&str], sql: &str) -> Arc<Macro> {
         let parameters = parameters.iter().map(|name| MacroParameter {
             name: (*name).into(),
+            ty: None,
             default: None,
         });
         Arc::new(Macro {
@@ -477,7 +437,7 @@ mod tests {
             let found = macros.iter().find(|known| known.name == *name);
             found.filter(|_| !is_table).cloned()
         };
-        expand_macros_in(&mut expr, &find)?;
+        expand_macros(&mut expr, &find, &mut MacroCalls::default())?;
         Ok(expr.to_string())
     }
 

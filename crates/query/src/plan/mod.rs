@@ -64,6 +64,7 @@ mod subquery_values;
 mod surroundings;
 mod temporal;
 mod type_names;
+mod typed_macros;
 mod unnested_json;
 mod unnested_keys;
 mod unnested_structs;

@@ -18,6 +18,7 @@ use super::snapshot::{Relation, Snapshot, TableName};
 use super::spelling::{folded_column, folded_source, spelled};
 use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
+use super::typed_macros;
 use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
@@ -113,12 +114,15 @@ impl From<PlanError> for Error {
     }
 }
 
+/// A plan, and the names that its select list gives.
+type Listed = (LogicalPlan, Vec<Option<String>>);
+
 /// Views by database, schema and name; `None` while one is planned, whose own name then means a query of its WITH, or nothing.
 type PlannedViews = Arc<Mutex<HashMap<[String; 3], Option<Arc<dyn TableSource>>>>>;
 
 /// Plans against one snapshot, for one statement.
 pub struct Planner<'a> {
-    surroundings: &'a dyn Surroundings,
+    pub(super) surroundings: &'a dyn Surroundings,
     engine: Arc<Engine>,
     order: OrderDefaults,
     options: Arc<ConfigOptions>,
@@ -140,6 +144,8 @@ pub struct Planner<'a> {
     enums_are_texts: AtomicBool,
     /// What recursive queries read of themselves, by their names.
     work_tables: Mutex<HashMap<String, Arc<dyn TableSource>>>,
+    /// Types that calls of macros were seen to have as their arguments.
+    pub(super) macro_arguments: typed_macros::Seen,
 }
 
 /// Whether a function of that name is one of texts rather than of values of whatever type.
@@ -197,6 +203,7 @@ impl<'a> Planner<'a> {
             spellings: Arc::default(),
             enums_are_texts: AtomicBool::new(false),
             work_tables: Mutex::default(),
+            macro_arguments: typed_macros::Seen::default(),
         }
     }
 
@@ -270,14 +277,13 @@ impl<'a> Planner<'a> {
     }
 
     /// The plan with names as the planner knows them, and those that the select list gives.
-    fn plan_folded(
-        &self,
-        mut statement: ast::Statement,
-    ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
-        self.unchain(&mut statement)?;
-        sql::expand_macros(&mut statement, &|parts, of_tables| {
-            self.snapshot.macro_named(parts, of_tables)
-        })?;
+    fn plan_folded(&self, mut statement: ast::Statement) -> Result<Listed> {
+        typed_macros::expand(self, &mut statement)?;
+        self.plan_expanded(statement)
+    }
+
+    /// The plan of a statement without macros.
+    pub(super) fn plan_expanded(&self, mut statement: ast::Statement) -> Result<Listed> {
         self.expand_types(&mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
         named_files::put_in(self, &mut statement);
@@ -287,17 +293,8 @@ impl<'a> Planner<'a> {
         self.plan_named(statement)
     }
 
-    /// Makes plain calls of those behind dots, which PostgreSQL has not.
-    fn unchain(&self, parsed: &mut impl VisitMut) -> Result<()> {
-        let postgres = ast::Expr::value(ast::Value::SingleQuotedString("postgres".into()));
-        sql::unchain(parsed, &|parts| {
-            self.snapshot.macro_named(parts, false).is_some()
-                || self.surroundings.setting("sql_dialect").ok() == Some(postgres.clone())
-        })
-    }
-
     /// The plan of a statement in which no `COLUMNS` is left; names of select lists may be.
-    fn plan_named(&self, statement: ast::Statement) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+    fn plan_named(&self, statement: ast::Statement) -> Result<Listed> {
         let again = self.snapshot.has_enums().then(|| statement.clone());
         match (self.plan_with_names(statement), again) {
             // A function may have been given an ENUM, of which it takes the text.
@@ -311,10 +308,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn plan_with_names(
-        &self,
-        statement: ast::Statement,
-    ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+    fn plan_with_names(&self, statement: ast::Statement) -> Result<Listed> {
         let again = sql::may_be_lateral(&statement, DML_TARGET).then(|| statement.clone());
         match (self.plan_with_items(statement), again) {
             // A query in FROM may have meant columns of what is to its left.
@@ -327,10 +321,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn plan_with_items(
-        &self,
-        statement: ast::Statement,
-    ) -> std::result::Result<(LogicalPlan, Vec<Option<String>>), PlanError> {
+    fn plan_with_items(&self, statement: ast::Statement) -> std::result::Result<Listed, PlanError> {
         let named = from_columns::gives_names(&statement).then(|| statement.clone());
         match (self.plan_written(statement), named) {
             // A name of a select list may have been meant.
@@ -348,7 +339,7 @@ impl<'a> Planner<'a> {
     pub(super) fn plan_written(
         &self,
         mut statement: ast::Statement,
-    ) -> std::result::Result<(LogicalPlan, Vec<Option<String>>), PlanError> {
+    ) -> std::result::Result<Listed, PlanError> {
         let found = self.in_place(|place| sql::rewrite(&mut statement, place))?;
         let mut spellings = self.spellings.lock();
         for name in found.known.values() {
@@ -388,14 +379,17 @@ impl<'a> Planner<'a> {
     }
 
     /// A scalar expression over a schema.
-    pub fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
-        let mut expr = expr;
-        self.unchain(&mut expr)?;
-        if self.snapshot.has_macros() {
-            sql::expand_macros_in(&mut expr, &|parts, of_tables| {
-                self.snapshot.macro_named(parts, of_tables)
-            })?;
-        }
+    pub fn plan_expr(&self, mut expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
+        typed_macros::expand_in(self, &mut expr, schema)?;
+        self.plan_expanded_expr(expr, schema)
+    }
+
+    /// A scalar expression without macros.
+    pub(super) fn plan_expanded_expr(
+        &self,
+        mut expr: ast::Expr,
+        schema: &DFSchema,
+    ) -> Result<Expr> {
         self.expand_types(&mut expr)?;
         let names = schema.fields().iter().map(|field| field.name());
         let alike = names
@@ -647,7 +641,8 @@ impl ContextProvider for Planner<'_> {
         let found = instant_function(name, self.snapshot.now, zone)
             .or_else(|| sequence_function(name, self.snapshot, self.surroundings))
             .or_else(known)
-            .or_else(own);
+            .or_else(own)
+            .or_else(|| typed_macros::call(name, &self.macro_arguments));
         match self.enums_are_texts.load(Ordering::Relaxed) && takes_texts(name) {
             true => found.map(of_texts),
             false => found,

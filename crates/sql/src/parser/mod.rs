@@ -45,8 +45,9 @@ pub use shapes::name_columns_of_values;
 pub(crate) use shapes::name_tables;
 pub use statement::{
     AlterSequence, AttachOption, Commented, CopyPath, CopyTarget, DatabaseChange, DatabaseParts,
-    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, NewType,
-    OnConflict, OptionValue, RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody,
+    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewParameter,
+    NewSequence, NewType, OnConflict, OptionValue, RekeySlot, SequenceChange, Statement,
+    TransactionStatement, TypeBody,
 };
 
 use alter_database::alter_database;

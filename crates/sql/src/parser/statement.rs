@@ -302,7 +302,7 @@ impl Statement {
             }
             Self::CreateMacro(new) => new.overloads.iter_mut().try_for_each(|overload| {
                 let parameters = overload.parameters.iter_mut();
-                let mut defaults = parameters.filter_map(|(_, default)| default.as_mut());
+                let mut defaults = parameters.filter_map(|one| one.default.as_mut());
                 defaults.try_for_each(|default| finish(visit_mut(default, visitor)))?;
                 match &mut overload.body {
                     MacroBody::Expr(body) => finish(visit_mut(body.as_mut(), visitor)),
@@ -479,13 +479,24 @@ pub struct NewMacro {
     pub overloads: Vec<NewOverload>,
 }
 
-/// What a macro is with so many parameters.
+/// What a macro is with such parameters.
 #[derive(Clone)]
 pub struct NewOverload {
-    /// Names with defaults.
-    pub parameters: Vec<(String, Option<ast::Expr>)>,
+    /// In the order in which arguments are given.
+    pub parameters: Vec<NewParameter>,
     /// What it stands for.
     pub body: MacroBody,
+}
+
+/// A parameter of a macro.
+#[derive(Clone)]
+pub struct NewParameter {
+    /// As it was written.
+    pub name: String,
+    /// What arguments are cast to.
+    pub ty: Option<ast::DataType>,
+    /// What stands for it where it is not given.
+    pub default: Option<ast::Expr>,
 }
 
 /// What a macro stands for.

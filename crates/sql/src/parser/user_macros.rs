@@ -2,7 +2,7 @@
 //!
 //! Refuses parameters of one name, and those without a default behind one that has it.
 
-use super::statement::{DroppedMacro, MacroBody, NewMacro, NewOverload, Statement};
+use super::statement::{DroppedMacro, MacroBody, NewMacro, NewOverload, NewParameter, Statement};
 use super::tokens::{dropped_name, entry_head, expect, parser_error, syntax_error, word};
 use crate::error::{Error, Result};
 use crate::names::folded;
@@ -51,43 +51,52 @@ fn overload(parser: &mut Parser) -> Result<NewOverload> {
     Ok(NewOverload { parameters, body })
 }
 
-fn parameters(parser: &mut Parser) -> Result<Vec<(String, Option<Expr>)>> {
-    let mut parameters: Vec<(String, Option<Expr>)> = vec![];
+fn parameters(parser: &mut Parser) -> Result<Vec<NewParameter>> {
+    let mut parameters: Vec<NewParameter> = vec![];
     expect(parser, &Token::LParen)?;
     if parser.consume_token(&Token::RParen) {
         return Ok(parameters);
     }
     loop {
-        let name = word(parser)?;
-        let has_default =
-            parser.consume_token(&Token::Assignment) || parser.consume_token(&Token::RArrow);
-        let default = match has_default {
-            true => Some(parser.parse_expr().map_err(parser_error)?),
-            false => None,
-        };
-        if parameters
-            .iter()
-            .any(|(known, _)| folded(known) == folded(&name))
-        {
+        let new = parameter(parser)?;
+        let is_same = |known: &NewParameter| folded(&known.name) == folded(&new.name);
+        if parameters.iter().any(is_same) {
             return Err(Error::parser(format!(
-                "Duplicate parameter '{name}' in macro definition"
+                "Duplicate parameter '{}' in macro definition",
+                new.name
             )));
         }
-        if default.is_none() && parameters.iter().any(|(_, default)| default.is_some()) {
+        if new.default.is_none() && parameters.iter().any(|known| known.default.is_some()) {
             return Err(Error::parser(
                 "Parameter without a default follows parameter with a default",
             ));
         }
-        if let Some(default) = &default {
-            refuse_columns(&name, default)?;
-        }
-        parameters.push((name, default));
+        parameters.push(new);
         if !parser.consume_token(&Token::Comma) {
             break;
         }
     }
     expect(parser, &Token::RParen)?;
     Ok(parameters)
+}
+
+/// `name [type] [:= default]`.
+fn parameter(parser: &mut Parser) -> Result<NewParameter> {
+    let name = word(parser)?;
+    let ty = match parser.peek_token().token {
+        Token::Comma | Token::RParen | Token::Assignment | Token::RArrow => None,
+        _ => Some(parser.parse_data_type().map_err(parser_error)?),
+    };
+    let has_default =
+        parser.consume_token(&Token::Assignment) || parser.consume_token(&Token::RArrow);
+    let default = match has_default {
+        true => Some(parser.parse_expr().map_err(parser_error)?),
+        false => None,
+    };
+    if let Some(default) = &default {
+        refuse_columns(&name, default)?;
+    }
+    Ok(NewParameter { name, ty, default })
 }
 
 fn refuse_columns(name: &str, default: &Expr) -> Result<()> {
@@ -104,11 +113,11 @@ fn refuse_columns(name: &str, default: &Expr) -> Result<()> {
 }
 
 /// A lambda's parameter would be taken for the macro's.
-fn refuse_lambdas(body: &Expr, parameters: &[(String, Option<Expr>)]) -> Result<()> {
+fn refuse_lambdas(body: &Expr, parameters: &[NewParameter]) -> Result<()> {
     let is_known = |name: &str| {
         parameters
             .iter()
-            .any(|(known, _)| folded(known) == folded(name))
+            .any(|known| folded(&known.name) == folded(name))
     };
     let found = visit_expressions(body, |expr| match expr {
         Expr::Lambda(lambda) if lambda.params.iter().any(|p| is_known(&p.name.value)) => {
@@ -150,7 +159,14 @@ mod tests {
         };
         assert!(new.head.or_replace && !new.is_table && !new.head.temporary);
         assert_eq!(new.overloads.len(), 2);
-        assert!(new.overloads[0].parameters[1].1.is_some());
+        assert!(new.overloads[0].parameters[1].default.is_some());
+        let text = "CREATE MACRO f(a DECIMAL(5, 2), b, c s.mood := 'x', d INTEGER[] => []) AS 1";
+        let Ok(Statement::CreateMacro(new)) = parse(text) else {
+            panic!("{text}")
+        };
+        let parameters = new.overloads[0].parameters.iter();
+        let typed: Vec<bool> = parameters.map(|one| one.ty.is_some()).collect();
+        assert_eq!(typed, [true, false, true, true]);
         let text = "CREATE FUNCTION t(n) AS TABLE SELECT n AS x UNION ALL SELECT 2";
         assert!(matches!(parse(text), Ok(Statement::CreateMacro(new)) if new.is_table));
     }

@@ -93,7 +93,10 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
 }
 
 fn macro_overload(overload: &NewOverload) -> Result<()> {
-    let mut defaults = overload.parameters.iter().filter_map(|(_, d)| d.as_ref());
+    let mut defaults = overload
+        .parameters
+        .iter()
+        .filter_map(|one| one.default.as_ref());
     defaults.try_for_each(tree)?;
     match &overload.body {
         MacroBody::Expr(body) => tree(body.as_ref()),

@@ -20,6 +20,8 @@ const TABLE_MACRO: u8 = 3;
 const COMMENT: u8 = 4;
 const TYPE: u8 = 5;
 const FOREIGN_KEY: u8 = 6;
+const TYPED_MACRO: u8 = 7;
+const TYPED_TABLE_MACRO: u8 = 8;
 
 /// The fewest bytes that an entry takes: its kind and the length of what it says.
 const SMALLEST: usize = 1
@@ -67,11 +69,14 @@ pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
         out.u8(SEQUENCE);
         out.bytes(&body.into_bytes());
     }
-    for (kind, macros) in [(MACRO, &schema.macros), (TABLE_MACRO, &schema.table_macros)] {
+    for (kind, typed, macros) in [
+        (MACRO, TYPED_MACRO, &schema.macros),
+        (TABLE_MACRO, TYPED_TABLE_MACRO, &schema.table_macros),
+    ] {
         for one in macros.values() {
             let mut body = Writer::default();
             one.write(&mut body);
-            out.u8(kind);
+            out.u8(if one.has_types() { typed } else { kind });
             out.bytes(&body.into_bytes());
         }
     }
@@ -107,10 +112,11 @@ pub(super) fn read(reader: &mut Reader<'_>, schema: &mut SchemaVersion) -> Resul
                     .insert(sequence.name.clone(), Arc::new(sequence))
                     .is_some()
             }
-            MACRO | TABLE_MACRO => {
-                let one = Macro::read(&mut body)?;
+            MACRO | TABLE_MACRO | TYPED_MACRO | TYPED_TABLE_MACRO => {
+                let typed = matches!(kind, TYPED_MACRO | TYPED_TABLE_MACRO);
+                let one = Macro::read(&mut body, typed)?;
                 let macros = match kind {
-                    MACRO => &mut schema.macros,
+                    MACRO | TYPED_MACRO => &mut schema.macros,
                     _ => &mut schema.table_macros,
                 };
                 macros.insert(one.name.clone(), Arc::new(one)).is_some()

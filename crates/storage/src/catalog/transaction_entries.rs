@@ -168,16 +168,14 @@ impl Transaction {
     /// Makes a macro, of tables or of expressions.
     ///
     /// # Errors
-    /// InvalidInput if the schema is not there, the name is taken, or two overloads take the same number of parameters.
+    /// InvalidInput if the schema is not there, the name is taken, or two overloads have the same types of parameters.
     pub fn create_macro(&mut self, schema: &str, new: Macro, of_tables: bool) -> Result<()> {
         let known = self.schema_of(schema)?.macros_of(of_tables);
         if known.keys().any(|known| self.is_same(known, &new.name)) {
             return Err(invalid("there is a macro of this name already"));
         }
         if !new.is_sound() {
-            return Err(invalid(
-                "two overloads of one number of parameters, or none",
-            ));
+            return Err(invalid("two overloads that cannot be told apart, or none"));
         }
         let within = self.definitions_mut(schema)?;
         let macros = match of_tables {

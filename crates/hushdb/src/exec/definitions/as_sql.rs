@@ -124,12 +124,14 @@ pub(in crate::exec) fn user_type(schema: &str, one: &UserType) -> String {
     )
 }
 
-/// A macro's parameters, with defaults.
+/// A macro's parameters, with types and defaults.
 fn parameters(overload: &MacroOverload) -> Vec<String> {
     let parameters = overload.parameters.iter().map(|parameter| {
+        let ty = parameter.ty.as_ref().map(column_type_name);
+        let ty = ty.map_or(String::new(), |ty| format!(" {ty}"));
         let default = parameter.default.as_ref();
         let default = default.map_or(String::new(), |default| format!(" := {default}"));
-        format!("{}{default}", quote(&parameter.name))
+        format!("{}{ty}{default}", quote(&parameter.name))
     });
     parameters.collect()
 }

@@ -8,9 +8,11 @@ use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::Expr;
 use hushdb_query::plan::{TableName, known_as};
 use hushdb_sql::Statement as Parsed;
+use hushdb_sql::type_names::{column_type, column_type_name};
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{
-    self as sql, DroppedMacro, Error, MacroBody, NewMacro, Result, name_parts, same_parts, sqlstate,
+    self as sql, DroppedMacro, Error, MacroBody, NewMacro, NewOverload, NewParameter, Result,
+    expand_type, name_parts, same_parts, sqlstate,
 };
 use hushdb_storage::{Macro, MacroOverload, MacroParameter, SchemaVersion};
 use std::ops::ControlFlow;
@@ -49,34 +51,58 @@ fn create(statement: &Statement<'_>, new: NewMacro) -> Result<QueryResult> {
     if let Some(known) = placed.replaced {
         write.drop_macro(&place.schema, &known, new.is_table)?;
     }
-    let overloads = new.overloads.into_iter().map(|overload| {
-        let parameters = overload.parameters.into_iter();
-        let parameters = parameters.map(|(name, default)| MacroParameter {
-            name,
-            default: default.as_ref().map(sql::sql_text),
-        });
-        MacroOverload {
-            parameters: parameters.collect(),
-            sql: match &overload.body {
-                MacroBody::Expr(body) => sql::sql_text(body.as_ref()),
-                MacroBody::Query(body) => sql::sql_text(body.as_ref()),
-            },
-        }
-    });
+    let overloads = new.overloads.into_iter();
+    let overloads = overloads.map(|overload| self::overload(statement, overload));
     let made = Macro {
         name: place.name.clone(),
-        overloads: overloads.collect(),
+        overloads: overloads.collect::<Result<_>>()?,
     };
-    let counts = made.overloads.iter().map(|one| one.parameters.len());
-    let distinct: std::collections::HashSet<usize> = counts.collect();
-    if distinct.len() < made.overloads.len() {
-        return Err(Error::binder(
-            "Ambiguity in macro overloads: two definitions take the same number of parameters",
-        ));
+    if !made.is_sound() {
+        return Err(Error::binder(format!(
+            "Ambiguity in macro overloads - macro {}() has multiple definitions with the same parameters",
+            made.name
+        )));
     }
     write.create_macro(&place.schema, made, new.is_table)?;
     write.commit()?;
     Ok(QueryResult::done())
+}
+
+fn overload(statement: &Statement<'_>, new: NewOverload) -> Result<MacroOverload> {
+    let parameters = new.parameters.into_iter();
+    let parameters = parameters.map(|new| parameter(statement, new));
+    Ok(MacroOverload {
+        parameters: parameters.collect::<Result<_>>()?,
+        sql: match &new.body {
+            MacroBody::Expr(body) => sql::sql_text(body.as_ref()),
+            MacroBody::Query(body) => sql::sql_text(body.as_ref()),
+        },
+    })
+}
+
+/// # Errors
+/// `Binder` for a default that is not brought to the parameter's type without a CAST.
+fn parameter(statement: &Statement<'_>, new: NewParameter) -> Result<MacroParameter> {
+    let ty = new.ty.map(|mut ty| {
+        let snapshot = statement.snapshot();
+        expand_type(&mut ty, &|parts| snapshot.type_named(parts))?;
+        column_type(&ty)
+    });
+    let ty = ty.transpose()?;
+    if let (Some(ty), Some(default)) = (&ty, &new.default)
+        && statement.planner().cost_of(default.clone(), ty)?.is_none()
+    {
+        return Err(Error::binder(format!(
+            "Default value for parameter '{}' cannot be implicitly cast to '{}'. Please add an explicit type cast.",
+            new.name,
+            column_type_name(ty)
+        )));
+    }
+    Ok(MacroParameter {
+        name: new.name,
+        ty,
+        default: new.default.as_ref().map(sql::sql_text),
+    })
 }
 
 /// `DROP MACRO`; without TABLE, one of expressions goes before one of tables.

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Signature, Volatility};
 use hushdb_files::parquet_tables;
 use hushdb_query::functions::{DESCRIPTIONS, KnownForm, forms_of, forms_of_aggregate};
 use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
+use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{MACROS, OTHER_NAMES, TABLE_MACROS};
 use hushdb_storage::{CommentKind, MAIN_SCHEMA, Macro};
 use std::collections::BTreeMap;
@@ -269,7 +270,7 @@ fn built_in_rows(oid: i64, name: &str, kind: &'static str, known: &Known) -> Vec
     }
 }
 
-/// One row for each number of parameters of a user's macro.
+/// One row for each overload of a user's macro.
 fn macro_rows(
     schema: &SchemaRow<'_>,
     oid: i64,
@@ -291,7 +292,11 @@ fn macro_rows(
             kind,
             alias_of: None,
             comment: said(schema.version, commented, &one.name, None),
-            parameters: Some(parameters.map(|one| (one.name.clone(), None)).collect()),
+            parameters: Some(
+                parameters
+                    .map(|one| (one.name.clone(), one.ty.as_ref().map(column_type_name)))
+                    .collect(),
+            ),
             varargs: None,
             result: None,
             definition: Some(overload.sql.clone()),
