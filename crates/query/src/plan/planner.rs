@@ -1,5 +1,7 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
+mod views;
+
 use super::catalog_views;
 use super::from_columns;
 use super::growth;
@@ -14,8 +16,8 @@ use super::samples::Samples;
 use super::sequence_functions::sequence_function;
 use super::set_operations::SetOperations;
 use super::short_aliases::ShortAliases;
-use super::snapshot::{Relation, Snapshot, TableName};
-use super::spelling::{folded_column, folded_source, spelled};
+use super::snapshot::{Relation, Snapshot};
+use super::spelling::{folded_source, spelled};
 use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
 use super::typed_macros;
@@ -32,10 +34,10 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::{
-    Column, DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, SchemaError, TableReference,
+    DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, SchemaError, TableReference,
 };
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{
     ContextProvider, ExprPlanner, RelationPlanner, TypePlanner,
@@ -55,14 +57,12 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use views::PlannedViews;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
 pub const DML_TARGET: &str = "$target";
 /// The name under which ON CONFLICT plans see the rows that were to be inserted.
 pub const DML_EXCLUDED: &str = "$excluded";
-
-/// Views may use views; this many levels and no more.
-const MAX_VIEW_DEPTH: usize = 64;
 
 /// The table a DML statement changes, by database and version.
 #[derive(Clone)]
@@ -116,9 +116,6 @@ impl From<PlanError> for Error {
 
 /// A plan, and the names that its select list gives.
 type Listed = (LogicalPlan, Vec<Option<String>>);
-
-/// Views by database, schema and name; `None` while one is planned, whose own name then means a query of its WITH, or nothing.
-type PlannedViews = Arc<Mutex<HashMap<[String; 3], Option<Arc<dyn TableSource>>>>>;
 
 /// Plans against one snapshot, for one statement.
 pub struct Planner<'a> {
@@ -439,55 +436,6 @@ impl<'a> Planner<'a> {
         let value =
             value.ok_or_else(|| Error::binder("an expression of a table takes no query"))?;
         Ok(state.create_physical_expr(value.unalias(), schema)?)
-    }
-
-    /// Names in a view are looked for where the view is, whatever database is the current one.
-    fn view(&self, name: &TableName, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
-        let key = [&name.database, &name.schema, &view.name].map(String::clone);
-        let endless = || Error::binder(format!("infinite recursion in view {}", view.name));
-        match self.views.lock().get(&key) {
-            Some(planned) => return planned.clone().ok_or_else(endless),
-            None if self.view_depth >= MAX_VIEW_DEPTH => return Err(endless()),
-            None => {}
-        }
-        let there = self.snapshot.at(&name.database, &name.schema);
-        let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
-        planner.view_depth = self.view_depth + 1;
-        planner.views = Arc::clone(&self.views);
-        planner.spellings = Arc::clone(&self.spellings);
-        self.views.lock().insert(key.clone(), None);
-        let failed = |_: &Error| drop(self.views.lock().remove(&key));
-        let planned = planner.plan_view(view).inspect_err(failed)?;
-        self.views.lock().insert(key, Some(Arc::clone(&planned)));
-        Ok(planned)
-    }
-
-    fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
-        let statement = sql::parse_one(&view.sql)?;
-        let (mut plan, _) = self.plan_folded(statement)?;
-        let columns = plan.schema().columns();
-        let is_plain = |column: &Column| folded(&column.name) == column.name;
-        let mut names = HashSet::new();
-        let is_kept = |column: &Column| is_plain(column) && names.insert(column.name.clone());
-        if !view.columns.is_empty() || !columns.iter().all(is_kept) {
-            let mut taken = HashSet::new();
-            let columns = columns.into_iter().enumerate().map(|(at, column)| {
-                let given = view.columns.get(at);
-                let wanted = given.unwrap_or(&column.name).clone();
-                match (sql::unique(&mut taken, wanted), given) {
-                    (name, None) if name == column.name && is_plain(&column) => {
-                        Expr::Column(column)
-                    }
-                    (name, _) => folded_column(column, &name),
-                }
-            });
-            let columns: Vec<Expr> = columns.collect();
-            plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
-        }
-        Ok(provider_as_source(Arc::new(ViewTable::new(
-            plan,
-            Some(view.sql.clone()),
-        ))))
     }
 
     /// Whether a name of ours stands for a table, which has its row ids.
