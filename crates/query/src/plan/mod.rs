@@ -55,6 +55,7 @@ mod sequence_functions;
 mod session;
 mod set_keys;
 mod set_operations;
+mod shared_queries;
 mod short_aliases;
 mod snapshot;
 mod sorted_again;

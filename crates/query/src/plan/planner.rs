@@ -15,6 +15,7 @@ use super::pivots;
 use super::samples::Samples;
 use super::sequence_functions::sequence_function;
 use super::set_operations::SetOperations;
+use super::shared_queries::{self, SharedQueries};
 use super::short_aliases::ShortAliases;
 use super::snapshot::{Relation, Snapshot};
 use super::spelling::{folded_source, spelled};
@@ -128,7 +129,7 @@ pub struct Planner<'a> {
     /// Counts what scans read, and cancels them.
     pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    relations: [Arc<dyn RelationPlanner>; 6],
+    relations: [Arc<dyn RelationPlanner>; 7],
     expressions: Vec<Arc<dyn ExprPlanner>>,
     /// How names behind dots are written.
     members: Written,
@@ -170,6 +171,7 @@ impl<'a> Planner<'a> {
     ) -> Self {
         let engine = surroundings.engine();
         let order = surroundings.order();
+        let shared_queries = SharedQueries::of(&engine);
         let mut options = Arc::clone(engine.state.config_options());
         if order.nulls != NullOrder::default() {
             let nulls = order.nulls.planner_name().into();
@@ -187,6 +189,7 @@ impl<'a> Planner<'a> {
             targets: vec![],
             relations: [
                 Arc::new(UnnestedKeys::default()),
+                Arc::new(shared_queries),
                 Arc::new(Samples),
                 Arc::new(ShortAliases),
                 Arc::new(LateralUnnest),
@@ -346,6 +349,7 @@ impl<'a> Planner<'a> {
         self.members.lock().extend(found.members);
         growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
+        shared_queries::mark(&mut statement)?;
         let plan = SqlToRel::new(self)
             .sql_statement_to_plan(statement)
             .map_err(PlanError::of)?;

@@ -1,9 +1,10 @@
 //! Views, planned where they are, once for a statement.
 
 use super::Planner;
+use crate::plan::shared_queries;
 use crate::plan::snapshot::TableName;
 use crate::plan::spelling::folded_column;
-use datafusion::common::Column;
+use datafusion::common::{Column, Result as DfResult};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use hushdb_sql::{self as sql, Error, Result, folded};
@@ -17,6 +18,18 @@ const MAX_VIEW_DEPTH: usize = 64;
 /// Views by database, schema and name; `None` while one is planned, whose own name then means a query of its WITH, or nothing.
 pub(super) type PlannedViews = Arc<Mutex<HashMap<[String; 3], Option<Arc<dyn TableSource>>>>>;
 
+/// A view that was planned, where it is named once more.
+fn named_again(view: &Arc<dyn TableSource>) -> DfResult<Arc<dyn TableSource>> {
+    let anew = match view.get_logical_plan() {
+        Some(plan) => shared_queries::drawn_anew(&plan)?,
+        None => None,
+    };
+    Ok(match anew {
+        Some(plan) => provider_as_source(Arc::new(ViewTable::new(plan, None))),
+        None => Arc::clone(view),
+    })
+}
+
 impl Planner<'_> {
     /// Names in a view are looked for where the view is, whatever database is the current one.
     pub(super) fn view(
@@ -27,7 +40,8 @@ impl Planner<'_> {
         let key = [&name.database, &name.schema, &view.name].map(String::clone);
         let endless = || Error::binder(format!("infinite recursion in view {}", view.name));
         match self.views.lock().get(&key) {
-            Some(planned) => return planned.clone().ok_or_else(endless),
+            Some(Some(planned)) => return Ok(named_again(planned)?),
+            Some(None) => return Err(endless()),
             None if self.view_depth >= MAX_VIEW_DEPTH => return Err(endless()),
             None => {}
         }
