@@ -290,7 +290,8 @@ impl<'a> Planner<'a> {
         catalog_views::put_in(self, &mut statement)?;
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
-        self.plan_named(statement)
+        let (plan, listed) = self.plan_named(statement)?;
+        Ok((shared_queries::share_outer(plan, self.state())?, listed))
     }
 
     /// The plan of a statement in which no `COLUMNS` is left; names of select lists may be.

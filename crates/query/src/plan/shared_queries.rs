@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DataFusionError, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
@@ -25,7 +26,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut, WildcardAdditionalOptions, With,
 };
 use hushdb_sql::walk::{visit, visit_mut};
-use hushdb_sql::{Error, folded, parse_one, query_of};
+use hushdb_sql::{Error, folded, parse_one, query_of, unique};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -191,16 +192,91 @@ impl RelationPlanner for SharedQueries {
         }
         let mut plan = context.plan(relation)?;
         if draws(&plan)? && !depends(&plan)? {
-            // What names in lambdas mean is said for a whole statement, of which this will be no part.
-            plan = plan.resolve_lambda_variables()?.data;
-            // Rules make columns of other types than they were planned with.
-            let schema = Arc::clone(self.engine.state.optimize(&plan)?.schema().inner());
-            let source = SharedQuery::source(plan, schema);
-            plan = LogicalPlanBuilder::scan(ONCE, source, None)?.build()?;
+            plan = once(plan, &self.engine.state)?;
         }
         let planned = PlannedRelation::new(plan, None);
         Ok(RelationPlanning::Planned(Box::new(planned)))
     }
+}
+
+/// Has what draws run once where a subquery names its columns: such a subquery is evaluated for the values that they have, and joined with
+/// the rows by them.
+///
+/// # Errors
+/// What planning such rows by themselves gives.
+pub(super) fn share_outer(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {
+    if !draws(&plan)? {
+        return Ok(plan);
+    }
+    let shared = plan.transform_up_with_subqueries(|plan| {
+        if !has_dependent_subquery(&plan)? {
+            return Ok(Transformed::no(plan));
+        }
+        plan.map_children(|input| match draws(&input)? && !depends(&input)? {
+            true => once(input, state).map(Transformed::yes),
+            false => Ok(Transformed::no(input)),
+        })
+    })?;
+    Ok(shared.data)
+}
+
+/// Whether a node has a subquery that may name columns of the node's input.
+fn has_dependent_subquery(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    if let LogicalPlan::Join(join) = plan {
+        found |= names_outer(&join.right)?;
+    }
+    plan.apply_expressions(|expr| {
+        expr.apply(|expr| {
+            let subquery = match expr {
+                Expr::ScalarSubquery(subquery) => subquery,
+                Expr::Exists(exists) => &exists.subquery,
+                Expr::InSubquery(within) => &within.subquery,
+                Expr::SetComparison(compared) => &compared.subquery,
+                _ => return Ok(TreeNodeRecursion::Continue),
+            };
+            found |= names_outer(&subquery.subquery)?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(found)
+}
+
+/// Whether anything in a plan is a column of a query around it.
+fn names_outer(plan: &LogicalPlan) -> Result<bool> {
+    let is_outer = |expr: &Expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..)));
+    any(plan, |plan| {
+        let exprs = plan.expressions();
+        exprs
+            .iter()
+            .any(|expr| expr.exists(is_outer).unwrap_or(true))
+    })
+}
+
+/// A plan with the same columns, which runs once wherever it stands.
+fn once(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns();
+    let mut taken = HashSet::new();
+    let names = columns
+        .iter()
+        .map(|column| unique(&mut taken, column.name.clone()));
+    let names: Vec<String> = names.collect();
+    let named = columns.iter().cloned().zip(&names);
+    let named: Vec<Expr> = named
+        .map(|(column, name)| Expr::Column(column).alias(name))
+        .collect();
+    let plan = LogicalPlanBuilder::from(plan).project(named)?.build()?;
+    // What names in lambdas mean is said for a whole statement, of which this will be no part.
+    let plan = plan.resolve_lambda_variables()?.data;
+    // Rules make columns of other types than they were planned with.
+    let schema = Arc::clone(state.optimize(&plan)?.schema().inner());
+    let scan = LogicalPlanBuilder::scan(ONCE, SharedQuery::source(plan, schema), None)?;
+    let as_they_were = columns.into_iter().zip(names).map(|(column, name)| {
+        let shared = Expr::Column(Column::new(Some(ONCE), name));
+        shared.alias_qualified(column.relation, column.name)
+    });
+    let as_they_were: Vec<Expr> = as_they_were.collect();
+    scan.project(as_they_were)?.build()
 }
 
 /// The same plan, for a view that is named once more, where a query in it runs once. `None` where none does.
