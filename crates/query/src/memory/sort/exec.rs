@@ -11,6 +11,7 @@ use datafusion::execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, SpillMetrics,
@@ -39,6 +40,9 @@ impl PhysicalOptimizerRule for SpillingSorts {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let spilling = plan.transform_up(|node| {
+            if let Some(any_order) = without_columns(&node) {
+                return Ok(Transformed::yes(any_order));
+            }
             let sort = if let Some(sort) = node.downcast_ref::<SortExec>()
                 && sort.fetch().is_none()
             {
@@ -64,6 +68,20 @@ impl PhysicalOptimizerRule for SpillingSorts {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Rows without a column, sorted by `random()`, are so many in any order: what a sort or merge of them stands over.
+fn without_columns(node: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    if !node.schema().fields().is_empty() || node.fetch().is_some() {
+        return None;
+    }
+    if let Some(sort) = node.downcast_ref::<SortExec>() {
+        return Some(Arc::clone(sort.input()));
+    }
+    let merge = node.downcast_ref::<SortPreservingMergeExec>()?;
+    Some(Arc::new(CoalescePartitionsExec::new(Arc::clone(
+        merge.input(),
+    ))))
 }
 
 pub(in crate::memory) struct SpillingSort {
