@@ -4,6 +4,7 @@
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
 
+mod drawn;
 mod merged_names;
 mod renamed;
 mod rows;
@@ -90,6 +91,7 @@ impl Visitor for Marks {
             || has_names_beside_star(select)
             || select.projection.iter().any(renames)
             || struct_stars::may_have(select)
+            || drawn::may_be_in_qualify(select)
             || merged_names::may_be_named(select)
         {
             true => ControlFlow::Break(()),
@@ -166,6 +168,7 @@ fn call(expr: &Expr) -> Option<(&str, &[FunctionArg])> {
 
 impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
+        self.refuse_drawn_in_qualify(select)?;
         self.write_out_merged(select)?;
         self.write_out_places(select)?;
         rows::write_out(self, select)?;
@@ -455,6 +458,9 @@ impl Walker<'_> {
                     let _: ControlFlow<()> = visit_own_mut(expr, &mut names);
                     let name = folded(&alias.value);
                     if !columns.contains(&name) {
+                        if self.planner.draws(expr) {
+                            names.drawn.insert(name.clone());
+                        }
                         names.means.push((name, expr.clone()));
                     }
                 }
@@ -470,7 +476,10 @@ impl Walker<'_> {
         let _: ControlFlow<()> = visit_own_mut(&mut select.having, &mut names);
         let _: ControlFlow<()> = visit_own_mut(&mut select.qualify, &mut names);
         self.changed |= names.parts > 0;
-        Ok(())
+        match names.drawn_again {
+            Some(name) => Err(drawn::refused(&name)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -613,6 +622,10 @@ impl VisitorMut for FillPlaces {
 #[derive(Default)]
 struct PutIn {
     means: Vec<(String, Expr)>,
+    /// Names of what has another value wherever it stands.
+    drawn: HashSet<String>,
+    /// One of these that was to be put in.
+    drawn_again: Option<String>,
     /// Parts that were put in.
     parts: usize,
 }
@@ -636,6 +649,9 @@ impl VisitorMut for PutIn {
         let wanted = folded(&name.value);
         let meaning = self.means.iter().rev().find(|(name, _)| *name == wanted);
         if let Some((_, meaning)) = meaning {
+            if self.drawn.contains(&wanted) {
+                self.drawn_again = Some(name.value.clone());
+            }
             self.parts += 1;
             let _: ControlFlow<()> = visit_expressions(meaning, |_| {
                 self.parts += 1;

@@ -45,17 +45,19 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{
     AggregateUDF, EmptyRelation, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
-    TableSource, WindowUDF,
+    TableSource, Volatility, WindowUDF,
 };
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use views::PlannedViews;
@@ -378,6 +380,20 @@ impl<'a> Planner<'a> {
     /// The rows of a plan, on which another depends.
     pub(super) fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
         self.surroundings.rows(plan)
+    }
+
+    /// Whether an expression may have another value each time it is evaluated.
+    pub(super) fn draws(&self, expr: &ast::Expr) -> bool {
+        let is_drawn = |function: &ast::Function| {
+            let name = function.name.0.last().and_then(|name| name.as_ident());
+            let function = name.and_then(|name| self.get_function_meta(&folded(&name.value)));
+            function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
+        };
+        let found = visit_expressions(expr, |expr| match expr {
+            ast::Expr::Function(function) if is_drawn(function) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
     }
 
     /// A scalar expression over a schema.
