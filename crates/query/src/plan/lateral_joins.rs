@@ -6,10 +6,12 @@
 use super::dependent_joins::{outer_columns, same};
 use super::dependent_plans::{Dependent, Names};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, JoinType, Result};
+use datafusion::common::{Column, DataFusionError, ExprSchema, JoinType, Result};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{
     Expr, Join, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, utils::conjunction,
 };
+use hushdb_sql::stack::with_room;
 use std::sync::Arc;
 
 /// Joins a subquery in FROM with what it names of its left. A plan that is none of these stays as it was.
@@ -17,7 +19,13 @@ pub(super) fn join_lateral(plan: LogicalPlan, names: &Names) -> Result<Transform
     let LogicalPlan::Join(join) = &plan else {
         return Ok(Transformed::no(plan));
     };
-    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) || !has_subquery(&join.right)? {
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        return Ok(Transformed::no(plan));
+    }
+    // The planner marks what names columns of its left itself, but not what subqueries in it name.
+    let named = free_columns(&join.right)?;
+    let is_of_left = |column: &Column| join.left.schema().field_from_column(column).is_ok();
+    if !has_subquery(&join.right)? && !named.iter().any(is_of_left) {
         return Ok(Transformed::no(plan));
     }
     let inner = opened(join.right.as_ref().clone())?;
@@ -44,6 +52,32 @@ pub(super) fn join_lateral(plan: LogicalPlan, names: &Names) -> Result<Transform
         .join_on(right, join.join_type, conjunction(on))?
         .project(columns)?;
     Ok(Transformed::yes(joined.build()?))
+}
+
+/// Columns of outer queries that a plan names, also in subqueries: but for those that are of the rows that such a subquery looks at.
+fn free_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
+    let mut free = vec![];
+    plan.apply(|plan| {
+        plan.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                match expr {
+                    Expr::OuterReferenceColumn(_, column) => free.push(column.clone()),
+                    Expr::ScalarSubquery(subquery)
+                    | Expr::Exists(Exists { subquery, .. })
+                    | Expr::InSubquery(InSubquery { subquery, .. }) => {
+                        let named = with_room(|| free_columns(&subquery.subquery))?.into_iter();
+                        free.extend(named.filter(|column| {
+                            let mut inputs = plan.inputs().into_iter();
+                            inputs.all(|input| input.schema().field_from_column(column).is_err())
+                        }));
+                    }
+                    _ => {}
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(free)
 }
 
 /// The join's own conditions.
