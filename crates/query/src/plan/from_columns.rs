@@ -8,6 +8,7 @@ mod drawn;
 mod merged_names;
 mod renamed;
 mod rows;
+mod several;
 mod sorted;
 mod struct_stars;
 mod unnested;
@@ -77,7 +78,17 @@ impl Visitor for Marks {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        match sorted::by_all_of_several(query) || merged_names::may_be_sorted_by(query) {
+        match sorted::by_all_of_several(query)
+            || merged_names::may_be_sorted_by(query)
+            || several::in_with(query)
+        {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, relation: &ast::TableFactor) -> ControlFlow<()> {
+        match several::in_from(relation) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -173,6 +184,7 @@ impl Walker<'_> {
         self.write_out_places(select)?;
         rows::write_out(self, select)?;
         self.unpack(select)?;
+        let is_read = self.depth > 1 && several::shows_all(select);
         let mut items = vec![];
         let had_items = !select.projection.is_empty();
         for item in std::mem::take(&mut select.projection) {
@@ -212,6 +224,9 @@ impl Walker<'_> {
         }
         select.projection = items;
         self.tell_stars_apart(select)?;
+        if is_read {
+            several::tell_apart(&mut select.projection);
+        }
         let conditions = [&select.selection, &select.having, &select.qualify];
         let conditions = conditions.map(|condition| match condition {
             Some(condition) => self.all_hold(select, condition),
@@ -363,12 +378,16 @@ impl Walker<'_> {
         }
     }
 
-    /// `SELECT *, *` and `SELECT *, a + 1 AS a` with a name of its own for each column: the planner takes none twice.
+    /// `SELECT *, *` and `SELECT *, a + 1 AS a` with a name of its own for each column: the planner takes none twice. So has `*` of
+    /// several tables in a query that another one reads.
     fn tell_stars_apart(&mut self, select: &mut Select) -> Result<()> {
         let has_several = select.projection.iter().filter_map(options).count() > 1;
-        if !has_several && !has_names_beside_star(select) {
+        let is_read = self.depth > 1 && several::shows_all(select);
+        let must_be_told_apart = has_several || has_names_beside_star(select);
+        if !must_be_told_apart && !is_read {
             return Ok(());
         }
+        let mut is_twice = false;
         let mut taken = HashSet::new();
         let mut items = vec![];
         for item in select.projection.clone() {
@@ -376,7 +395,12 @@ impl Walker<'_> {
                 items.push(item);
                 continue;
             }
-            for item in self.renamed(select, &item)? {
+            let shown = match self.renamed(select, &item) {
+                // A lateral join is not planned by itself.
+                Err(_) if !must_be_told_apart => return Ok(()),
+                shown => shown?,
+            };
+            for item in shown {
                 let (expr, name) = match item {
                     SelectItem::ExprWithAlias { expr, alias } => (expr, alias.value),
                     SelectItem::UnnamedExpr(expr) => {
@@ -389,6 +413,7 @@ impl Walker<'_> {
                     }
                 };
                 let own = unique(&mut taken, name.clone());
+                is_twice |= own != name;
                 items.push(match (own == name, &expr) {
                     (true, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
                         SelectItem::UnnamedExpr(expr)
@@ -401,7 +426,7 @@ impl Walker<'_> {
             }
         }
         let is_taken = |name| taken.contains(&folded(name));
-        if has_several || given_names(select).any(is_taken) {
+        if has_several || is_read && is_twice || given_names(select).any(is_taken) {
             select.projection = items;
         }
         Ok(())

@@ -46,6 +46,8 @@ pub(super) struct Walker<'a> {
     work: Work,
     /// The queries of WITH that can be named here, done already.
     seen: Seen,
+    /// Queries around what is visited.
+    pub(super) depth: usize,
     pub(super) changed: bool,
 }
 
@@ -59,10 +61,12 @@ impl VisitorMut for Walker<'_> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.depth += 1;
         with_queries::enter(self, query)
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.depth -= 1;
         if self.work == Work::Columns
             && let Err(error) = self.write_out_order(query)
         {
@@ -152,6 +156,7 @@ impl<'a> Walker<'a> {
             planner,
             work,
             seen: Seen::default(),
+            depth: 0,
             changed: false,
         }
     }
