@@ -3,9 +3,7 @@
 use crate::folded;
 use crate::operators::PLACE;
 use crate::walk::{visit_expressions, visit_own_expressions, visit_own_mut};
-use sqlparser::ast::{
-    BinaryOperator, Expr, Function, GroupByExpr, Ident, Select, SelectItem, VisitorMut,
-};
+use sqlparser::ast::{BinaryOperator, Expr, Function, GroupByExpr, Select, SelectItem, VisitorMut};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -91,16 +89,30 @@ fn aggregates(function: &Function, is_aggregate: &dyn Fn(&str) -> bool) -> bool 
 /// The names of columns that rows are grouped by.
 fn names_of(group_by: &GroupByExpr) -> HashSet<String> {
     let mut names = HashSet::new();
-    let _ = visit_expressions(group_by, |expr| {
-        let name: Option<&Ident> = match expr {
-            Expr::Identifier(name) => Some(name),
-            Expr::CompoundIdentifier(parts) => parts.last(),
-            _ => None,
-        };
-        names.extend(name.map(|name| folded(&name.value)));
-        ControlFlow::<()>::Continue(())
-    });
+    if let GroupByExpr::Expressions(elements, _) = group_by {
+        elements
+            .iter()
+            .for_each(|element| add_names(element, &mut names));
+    }
     names
+}
+
+/// The columns that an element of GROUP BY is, or has as keys.
+fn add_names(element: &Expr, names: &mut HashSet<String>) {
+    match element {
+        Expr::Nested(one) => add_names(one, names),
+        Expr::Tuple(parts) => parts.iter().for_each(|part| add_names(part, names)),
+        Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => {
+            sets.iter()
+                .flatten()
+                .for_each(|part| add_names(part, names));
+        }
+        Expr::Identifier(name) => drop(names.insert(folded(&name.value))),
+        Expr::CompoundIdentifier(parts) => {
+            names.extend(parts.last().map(|name| folded(&name.value)));
+        }
+        _ => {}
+    }
 }
 
 struct Items<'a> {
