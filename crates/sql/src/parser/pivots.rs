@@ -64,8 +64,8 @@ struct Level {
     part: Part,
     /// Where the item of FROM began.
     from: usize,
-    /// Joins whose condition is still to come, and whether the next has none.
-    joins: usize,
+    /// Where the right sides of joins began whose condition is still to come, and whether the next has none.
+    joins: Vec<usize>,
     free: bool,
     /// Where the value of a PIVOT began, and whether it got a name.
     value: usize,
@@ -77,11 +77,27 @@ impl Level {
         Self {
             part,
             from: begin,
-            joins: 0,
+            joins: vec![],
             free: false,
             value: begin,
             value_named: false,
         }
+    }
+
+    /// Where the table begins that stands before PIVOT or UNPIVOT: of a join whose condition is still to come it is the right side.
+    fn begin(&self) -> usize {
+        self.joins.last().copied().unwrap_or(self.from)
+    }
+
+    /// Reads a word of a join; whether it is one.
+    fn join(&mut self, n: usize, key: Keyword) -> bool {
+        match key {
+            Keyword::CROSS | Keyword::NATURAL => self.free = true,
+            Keyword::JOIN if !std::mem::take(&mut self.free) => self.joins.push(n + 1),
+            Keyword::ON | Keyword::USING if !self.joins.is_empty() => drop(self.joins.pop()),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -258,7 +274,11 @@ impl<'a> Reader<'a> {
                     level.from = n + 1;
                 }
             }
-            _ => {}
+            (_, key) => {
+                if let Some(level) = self.levels.last_mut() {
+                    level.join(n, key);
+                }
+            }
         }
         n
     }
@@ -292,10 +312,10 @@ impl<'a> Reader<'a> {
         let Some(level) = self.levels.last_mut() else {
             return;
         };
+        if level.join(n, key) {
+            return;
+        }
         match key {
-            Keyword::CROSS | Keyword::NATURAL => level.free = true,
-            Keyword::JOIN if !std::mem::take(&mut level.free) => level.joins += 1,
-            Keyword::ON | Keyword::USING if level.joins > 0 => level.joins -= 1,
             Keyword::ON if unpivot => {
                 level.part = Part::UnpivotOn;
                 self.replace(n, [word("SELECT")]);
@@ -335,7 +355,7 @@ impl<'a> Reader<'a> {
             .is_some_and(|t| t.token == Token::LParen);
         if opens && self.with_for.contains(&self.list.place(bracket)) {
             (n..=bracket).for_each(|n| self.replace(n, []));
-            let begin = self.levels.last().map_or(0, |level| level.from);
+            let begin = self.levels.last().map_or(0, Level::begin);
             self.put(begin, [Token::LParen, word("FROM")]);
             self.replace(n, [word("SELECT")]);
             let part = match unpivot {
