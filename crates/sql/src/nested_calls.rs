@@ -468,15 +468,22 @@ fn gathers(query: &Query) -> Option<(&Expr, Vec<OrderByExpr>)> {
     else {
         return None;
     };
+    let name = match select.projection.as_slice() {
+        [SelectItem::ExprWithAlias { alias, .. }] if select.from.is_empty() => {
+            Some(folded(&alias.value))
+        }
+        _ => None,
+    };
     let keys = match query.order_by.as_ref().map(|order| &order.kind) {
         None => vec![],
         Some(OrderByKind::Expressions(keys)) => keys.clone(),
         Some(OrderByKind::All(_)) => return None,
     };
-    // `ORDER BY 1` is the column.
+    // `ORDER BY 1` is the column, and so is its name, where it is no column of FROM.
     let keys = keys.into_iter().map(|key| OrderByExpr {
         expr: match key.expr {
             Expr::Value(_) => item.clone(),
+            Expr::Identifier(key) if name == Some(folded(&key.value)) => item.clone(),
             other => other,
         },
         ..key

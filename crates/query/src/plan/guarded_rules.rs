@@ -1,4 +1,4 @@
-//! Two of DataFusion's rules, kept from plans that they change the meaning of.
+//! Two of DataFusion's rules, kept from plans that they change the meaning of, or do not know.
 //!
 //! What must hold of filters that are pushed down: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
 //! would be left. And of comparisons of one column with constants, of which the rule keeps the strictest, it sees the constant on the right
@@ -61,6 +61,9 @@ pub(super) fn push_down_filters(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
+    if is_above_a_folded_window(&plan) {
+        return Ok(Transformed::no(plan));
+    }
     let filter = match constants_right(plan)? {
         LogicalPlan::Filter(filter) if always_has_a_row(below_filters(&filter.input)) => filter,
         other => return rule.rewrite(other, config),
@@ -88,6 +91,24 @@ pub(super) fn push_down_filters(
     }
     let pushed = rule.rewrite(with(moving, input)?, config)?;
     pushed.map_data(|plan| with(staying, plan))
+}
+
+/// Whether filters lie on a window function of constants that became its value: the rule takes all that is there for window functions.
+fn is_above_a_folded_window(plan: &LogicalPlan) -> bool {
+    let is_window = |expr: &Expr| matches!(unaliased(expr), Expr::WindowFunction(_));
+    match (plan, below_filters(plan)) {
+        (LogicalPlan::Filter(_), LogicalPlan::Window(window)) => {
+            !window.window_expr.iter().all(is_window)
+        }
+        _ => false,
+    }
+}
+
+fn unaliased(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => unaliased(&alias.expr),
+        other => other,
+    }
 }
 
 /// The comparisons of filters that lie on each other, which the rule takes for one.

@@ -394,13 +394,24 @@ fn names_before_colons(tokens: &mut Vec<TokenWithSpan>) {
     let mut list = TokenList::of(tokens);
     // Of each bracket: whether it is a round one, and whether a select list goes on in it.
     let mut levels = vec![(true, false)];
+    // The bracket of DISTINCT ON, behind which a select list begins.
+    let mut of_distinct = None;
     let mut n = 0;
     while let Some(token) = list.token(n) {
+        let mut is_behind_distinct = false;
         match &token.token {
-            Token::LParen => levels.push((true, false)),
+            Token::LParen => {
+                if n > 1 && list.is(n - 1, Keyword::ON) && list.is(n - 2, Keyword::DISTINCT) {
+                    of_distinct = Some(levels.len());
+                }
+                levels.push((true, false));
+            }
             Token::LBracket | Token::LBrace => levels.push((false, false)),
             Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
                 levels.pop();
+                is_behind_distinct = of_distinct
+                    .take_if(|level| *level == levels.len())
+                    .is_some();
             }
             _ => {
                 let begins = keyword(token) == Keyword::SELECT;
@@ -411,6 +422,7 @@ fn names_before_colons(tokens: &mut Vec<TokenWithSpan>) {
             }
         }
         let begins = token.token == Token::Comma
+            || is_behind_distinct
             || matches!(keyword(token), Keyword::SELECT | Keyword::DISTINCT);
         if begins
             && levels.last() == Some(&(true, true))
