@@ -19,6 +19,7 @@ mod locking;
 mod merge;
 mod merge_statement;
 mod more_joins;
+mod names_before;
 mod null_tests;
 mod phrases;
 mod pivots;
