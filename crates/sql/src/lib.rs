@@ -38,6 +38,7 @@ mod key_literals;
 mod keyword_list;
 mod lateral_unnest;
 mod macro_arguments;
+mod macro_calls;
 mod macros;
 mod map_types;
 mod marks;
@@ -112,6 +113,7 @@ pub use integer_literals::{
 };
 pub use interval_text::{interval, unreadable_interval};
 pub use keyword_list::keyword_categories;
+pub use macro_calls::{MacroCalls, TYPED_CALL};
 pub use macros::{
     HISTOGRAM_EXACT, HISTOGRAM_OF, MACROS, NO_COUNT, OTHER_NAMES, QUANTILE_BETWEEN, QUANTILE_OF,
     REGEXP_GROUPS, TOP_K, TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
@@ -156,7 +158,7 @@ pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
-pub use typed_macros::{ArgumentTypes, CastCost, MacroCalls, TYPED_CALL};
+pub use typed_macros::{ArgumentTypes, CastCost};
 pub use user_macros::{FindMacro, expand_macros};
 pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};

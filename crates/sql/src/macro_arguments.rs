@@ -4,10 +4,11 @@ use crate::error::{Error, Result};
 use crate::names::folded;
 use crate::reading::parse_expr;
 use crate::type_names::{cast_to, column_type_name};
-use crate::user_macros::has_columns;
+use crate::walk::visit_expressions;
 use hushdb_storage::{Macro, MacroOverload, MacroParameter};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr};
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// What a call gives, in the order in which it does.
 pub(crate) struct Arguments<'a> {
@@ -135,6 +136,15 @@ impl<'a> Arguments<'a> {
         });
         values.collect()
     }
+}
+
+/// Whether an expression names columns.
+pub(crate) fn has_columns(value: &Expr) -> bool {
+    let found = visit_expressions(value, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// That no overload takes the arguments of a call.

@@ -4,9 +4,10 @@
 //! body takes its place, with arguments that are cast. The function's own type has [`TYPED_CALL`] in it, so that what is made of it waits, too.
 
 use crate::balance::bring_into_shape;
-use crate::calls::{all_unnamed, quoted_call};
+use crate::calls::all_unnamed;
 use crate::error::{Error, Result};
 use crate::macro_arguments::{Arguments, Places, ambiguous, unsupported};
+use crate::macro_calls::{MacroCalls, TYPED_CALL};
 use crate::user_macros::{Expander, FindMacro};
 use crate::walk::{finish, visit_mut};
 use arrow::datatypes::{DataType, FieldRef};
@@ -18,9 +19,6 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How the names of functions begin that stand for calls of macros, and the field of the struct that is their type.
-pub const TYPED_CALL: &str = "$macro_";
-
 /// What it costs to take an argument as it is.
 const UNTYPED: u64 = 1_000_000;
 
@@ -29,25 +27,6 @@ pub type ArgumentTypes = HashMap<usize, Vec<Vec<FieldRef>>>;
 
 /// What it costs to bring an argument to a type; `None` where that takes a CAST.
 pub type CastCost<'a> = dyn Fn(&FieldRef, &ColumnType) -> Option<u32> + 'a;
-
-/// Macros in a statement: what they weigh, and those that wait for types.
-#[derive(Default)]
-pub struct MacroCalls {
-    /// Of all that was put in so far.
-    pub(crate) weight: usize,
-    waiting: HashMap<usize, Waiting>,
-    last: usize,
-}
-
-/// A call that was put aside.
-struct Waiting {
-    found: Arc<Macro>,
-    /// Of its arguments, folded.
-    names: Vec<Option<String>>,
-    /// How many macros were around.
-    level: usize,
-    is_table: bool,
-}
 
 /// Whether a type has that of a call in it, whose macro is not known yet.
 fn is_open(ty: &DataType) -> bool {
@@ -62,31 +41,6 @@ fn is_open(ty: &DataType) -> bool {
 }
 
 impl MacroCalls {
-    /// Whether none waits for types.
-    pub fn are_done(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// What stands for a call until the types of its arguments are known.
-    pub(crate) fn put_aside(
-        &mut self,
-        found: &Arc<Macro>,
-        given: Arguments<'_>,
-        level: usize,
-        is_table: bool,
-    ) -> Expr {
-        self.last += 1;
-        let waiting = Waiting {
-            found: Arc::clone(found),
-            names: given.names,
-            level,
-            is_table,
-        };
-        self.waiting.insert(self.last, waiting);
-        let values = given.values.into_iter().cloned();
-        quoted_call(&format!("{TYPED_CALL}{}", self.last), values.collect())
-    }
-
     /// Puts bodies in the places of calls whose arguments have known types; whether there were any.
     ///
     /// # Errors

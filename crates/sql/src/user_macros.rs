@@ -6,12 +6,12 @@
 use crate::balance::bring_into_shape;
 use crate::chains::unchain;
 use crate::error::{Error, Result};
-use crate::macro_arguments::Arguments;
+use crate::macro_arguments::{Arguments, has_columns};
+use crate::macro_calls::MacroCalls;
 use crate::names::{folded, name_parts, quoted};
 use crate::own_macros::table_macro;
 use crate::parser::name_tables;
 use crate::reading::{parse_expr, parse_query};
-use crate::typed_macros::MacroCalls;
 use crate::walk::finish;
 use crate::walk::{visit, visit_expressions, visit_mut};
 use hushdb_storage::{Macro, MacroOverload};
@@ -355,15 +355,6 @@ impl VisitorMut for PutIn {
         };
         ControlFlow::Continue(())
     }
-}
-
-/// Whether an expression names columns.
-pub(crate) fn has_columns(value: &Expr) -> bool {
-    let found = visit_expressions(value, |expr| match expr {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
 }
 
 /// A query in the place of a table, under the name that the table has there.
