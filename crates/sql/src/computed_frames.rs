@@ -23,6 +23,7 @@ pub(super) fn mark(window: &mut WindowSpec) -> Result<()> {
     };
     let end = frame.end_bound.as_ref();
     let end = end.unwrap_or(&WindowFrameBound::CurrentRow);
+    refuse_backwards(&frame.start_bound, end)?;
     if !is_computed(&frame.start_bound, frame.units) && !is_computed(end, frame.units) {
         return Ok(());
     }
@@ -30,11 +31,6 @@ pub(super) fn mark(window: &mut WindowSpec) -> Result<()> {
         return Err(Error::parser("GROUPS frames require an ORDER BY clause"));
     }
     let [(begins, from), (ends, to)] = [bound(&frame.start_bound), bound(end)];
-    if let ("following", "preceding" | "current") | ("current", "preceding") = (begins, ends) {
-        return Err(Error::parser(format!(
-            "frame starting from {begins} row cannot have preceding rows"
-        )));
-    }
     let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
     let mut mark = vec![text(units), text(begins), text(ends)];
     mark.extend(match frame.units {
@@ -48,6 +44,20 @@ pub(super) fn mark(window: &mut WindowSpec) -> Result<()> {
         end_bound: Some(WindowFrameBound::Following(None)),
     });
     Ok(())
+}
+
+/// # Errors
+/// `Parser` for frames that end before they begin, whatever the distances are.
+fn refuse_backwards(start: &WindowFrameBound, end: &WindowFrameBound) -> Result<()> {
+    let backwards = match [bound(start).0, bound(end).0] {
+        ["last", _] => "frame start cannot be UNBOUNDED FOLLOWING".into(),
+        [_, "first"] => "frame end cannot be UNBOUNDED PRECEDING".into(),
+        [begins @ "following", "preceding" | "current"] | [begins @ "current", "preceding"] => {
+            format!("frame starting from {begins} row cannot have preceding rows")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::parser(backwards))
 }
 
 fn is_computed(bound: &WindowFrameBound, units: WindowFrameUnits) -> bool {

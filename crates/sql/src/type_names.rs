@@ -567,6 +567,9 @@ pub fn column_type_name(ty: &ColumnType) -> String {
 
 /// A column's type, as SQL.
 pub fn sql_type(ty: &ColumnType) -> Result<SqlType> {
+    if matches!(ty, ColumnType::Enum(of) if of.values().is_empty()) {
+        return Ok(SqlType::Enum(vec![], None));
+    }
     let name = column_type_name(ty);
     parse_data_type(&name).map_err(|e| Error::internal(e.message()))
 }

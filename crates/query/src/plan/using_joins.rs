@@ -275,9 +275,6 @@ impl Merge {
         let column = |column: &Column| Expr::Column(column.clone());
         let pairs = self.left_keys.iter().zip(&self.right_keys);
         let mut equal: Vec<(Expr, Expr)> = pairs.map(|(l, r)| (column(l), column(r))).collect();
-        if matches!(join_type, JoinType::Right | JoinType::Full) {
-            return not_impl_err!("an ASOF JOIN that is RIGHT or FULL takes ON, and not USING");
-        }
         let singles = singles && !matches!(join_type, JoinType::LeftSemi | JoinType::LeftAnti);
         let Some((left, right)) = equal.pop() else {
             return plan_err!("Missing ASOF JOIN inequality");
@@ -287,6 +284,10 @@ impl Merge {
             nearest: (left, Operator::GtEq, right),
         };
         let plan = asof.plan(&self.left, &self.right, join_type)?;
+        if matches!(join_type, JoinType::Right | JoinType::Full) {
+            let columns = self.merged(join_type, singles);
+            return LogicalPlanBuilder::from(plan).project(columns)?.build();
+        }
         let shown = plan.schema().columns().into_iter();
         let shown = shown.filter(|column| !self.right_keys.contains(column));
         let columns: Vec<Expr> = shown
@@ -312,6 +313,13 @@ impl Merge {
 
     /// A right or full join: the merged column is of neither table. Those of the tables have names of their own.
     fn outer(self, join_type: JoinType, singles: bool) -> Result<LogicalPlan> {
+        let columns = self.merged(join_type, singles);
+        let join = self.join(join_type, JoinConstraint::On)?;
+        LogicalPlanBuilder::from(join).project(columns)?.build()
+    }
+
+    /// The columns of a right or full join.
+    fn merged(&self, join_type: JoinType, singles: bool) -> Vec<Expr> {
         let of_left = self.left.schema().columns().into_iter().enumerate();
         let of_left = of_left.map(|(place, column)| {
             let at = self.left_keys.iter().position(|key| *key == column);
@@ -338,9 +346,7 @@ impl Merge {
         let of_right = of_right.filter(|column| !self.right_keys.contains(column));
         let singles = self.singles(singles);
         let columns = of_left.chain(of_right.map(Expr::Column)).chain(singles);
-        let columns: Vec<Expr> = columns.collect();
-        let join = self.join(join_type, JoinConstraint::On)?;
-        LogicalPlanBuilder::from(join).project(columns)?.build()
+        columns.collect()
     }
 }
 

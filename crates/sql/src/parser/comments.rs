@@ -18,6 +18,7 @@ pub(super) fn comment(parser: &mut Parser) -> Result<Statement> {
         ["COLUMN", _] => (Commented::Column, 1),
         ["SEQUENCE", _] => (Commented::Sequence, 1),
         ["INDEX", _] => (Commented::Index, 1),
+        ["TYPE", _] => (Commented::Type, 1),
         ["SCHEMA", _] => {
             return Err(Error::unsupported(
                 "Adding comments to schemas is not implemented",
@@ -55,6 +56,7 @@ mod tests {
             ("COMMENT ON COLUMN t.c IS $$x$$", Commented::Column),
             ("COMMENT ON MACRO TABLE f IS 'x'", Commented::TableMacro),
             ("COMMENT ON FUNCTION f IS 'x'", Commented::Macro),
+            ("COMMENT ON TYPE s.t IS 'x'", Commented::Type),
         ] {
             let Ok(Statement::Comment(read)) = parse(text) else {
                 panic!("{text}")

@@ -157,6 +157,11 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
     if by_name {
         statement = match statement {
             Statement::Sql(inner) => match *inner {
+                ast::Statement::Insert(insert) if !insert.columns.is_empty() => {
+                    return Err(Error::binder(
+                        "INSERT BY NAME cannot be combined with an explicit column list",
+                    ));
+                }
                 ast::Statement::Insert(insert) => Statement::InsertByName(Box::new(insert)),
                 other => Statement::Sql(Box::new(other)),
             },

@@ -402,6 +402,8 @@ pub enum Commented {
     TableMacro,
     /// An index.
     Index,
+    /// A type.
+    Type,
 }
 
 /// What COMMENT ON says.

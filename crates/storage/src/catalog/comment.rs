@@ -20,15 +20,18 @@ pub enum CommentKind {
     TableMacro,
     /// An index of a table.
     Index,
+    /// A type under a name.
+    Type,
 }
 
 impl CommentKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Relation,
         Self::Sequence,
         Self::Macro,
         Self::TableMacro,
         Self::Index,
+        Self::Type,
     ];
 
     fn number(self) -> u8 {
@@ -156,7 +159,7 @@ mod tests {
                     "cut to {len}"
                 );
             }
-            for kind in [0, 6, 0xff] {
+            for kind in [0, 7, 0xff] {
                 let mut edited = bytes.clone();
                 edited[0] = kind;
                 assert!(

@@ -229,6 +229,7 @@ impl Transaction {
     /// InvalidInput if there is no such type.
     pub fn drop_type(&mut self, schema: &str, name: &str) -> Result<()> {
         let removed = self.definitions_mut(schema)?.types.remove(name);
+        self.forget_comments(schema, &[CommentKind::Type], name, None)?;
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such type"))

@@ -24,6 +24,7 @@ pub(in crate::exec) fn comment(statement: &Statement<'_>, new: &NewComment) -> R
         Commented::Macro => of_macro(statement, &parts, false)?,
         Commented::TableMacro => of_macro(statement, &parts, true)?,
         Commented::Index => of_index(statement, &parts)?,
+        Commented::Type => of_type(statement, &parts)?,
     };
     let mut write = statement.write(&place.database)?;
     write.set_comment(&place.schema, on, new.text.as_deref())?;
@@ -90,6 +91,20 @@ fn of_macro(
     }
 }
 
+fn of_type(statement: &Statement<'_>, parts: &[String]) -> Result<(TableName, CommentOn)> {
+    let has = |schema: &SchemaVersion, name: &str| known_as(&schema.types, name).is_some();
+    let place = statement.snapshot().entry(parts, &has)?;
+    let database = statement.snapshot().database(&place.database)?;
+    let schema = database.version.schema(&place.schema);
+    match schema.and_then(|schema| known_as(&schema.types, &place.name)) {
+        Some((name, _)) => Ok((place, of(CommentKind::Type, name, None))),
+        None => Err(
+            Error::catalog(format!("Type with name {} does not exist!", place.name))
+                .with_sqlstate(sqlstate::UNDEFINED_OBJECT),
+        ),
+    }
+}
+
 fn of_index(statement: &Statement<'_>, parts: &[String]) -> Result<(TableName, CommentOn)> {
     let index = |schema: &SchemaVersion, name: &str| {
         let mut tables = schema.tables.values();
@@ -147,6 +162,7 @@ pub(in crate::exec) fn definitions(name: &str, schema: &SchemaVersion) -> Vec<St
             (CommentKind::Sequence, _) => format!("SEQUENCE {whole}"),
             (CommentKind::Macro, _) => format!("MACRO {whole}"),
             (CommentKind::TableMacro, _) => format!("MACRO TABLE {whole}"),
+            (CommentKind::Type, _) => format!("TYPE {whole}"),
             (CommentKind::Index, part) => {
                 format!("INDEX {}", path(name, part.as_deref().unwrap_or_default()))
             }

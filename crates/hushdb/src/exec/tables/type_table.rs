@@ -3,10 +3,11 @@
 use super::arrays::{flags, no_tags, numbers, text_lists, texts};
 use super::numbered::{Entries, Entry, SchemaRow, places};
 use crate::exec::Columns;
+use crate::exec::definitions::comments::said;
 use crate::exec::definitions::user_types::{labels, logical, size};
 use hushdb_query::plan::Planner;
 use hushdb_sql::type_names::{column_type_name, named_type};
-use hushdb_storage::MAIN_SCHEMA;
+use hushdb_storage::{CommentKind, MAIN_SCHEMA};
 use std::collections::HashSet;
 
 /// DuckDB's names of types without parameters, in its order; those that are not there yet are not listed.
@@ -115,6 +116,7 @@ struct TypeRow<'a> {
     internal: bool,
     /// The values of an ENUM.
     labels: Option<Vec<String>>,
+    comment: Option<String>,
 }
 
 pub(in crate::exec) fn types(planner: &Planner<'_>) -> Columns {
@@ -133,6 +135,7 @@ pub(in crate::exec) fn types(planner: &Planner<'_>) -> Columns {
         logical: logical(&one.ty),
         internal: false,
         labels: labels(&one.ty),
+        comment: said(schema.version, CommentKind::Type, &one.name, None),
     }));
     let mut columns = places(&rows, |row| row.schema);
     columns.extend([
@@ -147,7 +150,7 @@ pub(in crate::exec) fn types(planner: &Planner<'_>) -> Columns {
             "type_category",
             texts(&rows, |row| family(&row.logical).map(str::to_owned)),
         ),
-        ("comment", texts(&rows, |_| None)),
+        ("comment", texts(&rows, |row| row.comment.clone())),
         ("tags", no_tags(&rows)),
         ("internal", flags(&rows, |row| row.internal)),
         (
@@ -181,6 +184,7 @@ fn internal<'a>(schema: &'a SchemaRow<'a>) -> Vec<TypeRow<'a>> {
             logical,
             internal: true,
             labels: None,
+            comment: None,
         })
     });
     rows.collect()

@@ -4,6 +4,7 @@
 
 use super::super::room::Room;
 use super::super::whole::{Call, Whole, item, list_of, listed, registered};
+use super::make::{is_null, of_rows, write};
 use super::path::Path;
 use super::value::{Kind, Value, write_string};
 use crate::heed::check;
@@ -82,8 +83,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["json_valid"],
             alone,
             |_, _| Some(DataType::Boolean),
-            |call, _| {
-                let [texts] = call.take()?;
+            |call, room| {
+                let texts = json_texts(call, room)?;
                 let texts = texts.as_string_view().iter();
                 let valid = texts.map(|text| text.map(|text| Value::read(text).is_ok()));
                 Ok(Arc::new(
@@ -108,9 +109,14 @@ fn text(of: &DataType) -> Option<DataType> {
     (of.is_string() || of.is_null()).then_some(DataType::Utf8View)
 }
 
+/// What is read as JSON: its text, or a value that becomes JSON by itself. A number could be meant as either.
+fn json(of: &DataType) -> Option<DataType> {
+    text(of).or_else(|| (!of.is_numeric()).then(|| of.clone()))
+}
+
 fn alone(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
-        [json] => Some(vec![text(json)?]),
+        [json] => Some(vec![self::json(json)?]),
         _ => None,
     }
 }
@@ -126,7 +132,7 @@ fn with_path(types: &[DataType]) -> Option<Vec<DataType>> {
             None => text(path)?,
         },
     };
-    Some(vec![text(json)?, path])
+    Some(vec![self::json(json)?, path])
 }
 
 fn perhaps_path(types: &[DataType]) -> Option<Vec<DataType>> {
@@ -274,16 +280,33 @@ impl Paths {
     }
 }
 
-fn answers(ask: Ask, call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
-    let columns = call.columns();
-    let Some(texts) = columns.first() else {
+/// The first argument as texts of JSON.
+fn json_texts(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let Some(values) = call.columns().first() else {
         return Err(Error::internal("a function of JSON without arguments").into());
     };
+    match values.data_type() {
+        DataType::Utf8View => Ok(Arc::clone(values)),
+        _ => of_rows(call, room, |call, row, out| {
+            let is_there = !is_null(values.as_ref(), row);
+            if is_there {
+                write(call.field(0), values.as_ref(), row, out)?;
+            }
+            Ok(is_there)
+        }),
+    }
+}
+
+fn answers(ask: Ask, call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let texts = json_texts(call, room)?;
     let texts = texts.as_string_view();
-    let column = columns.get(1).map(|column| match column.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => cast(column, &DataType::Utf8View),
-        _ => Ok(Arc::clone(column)),
-    });
+    let column = call
+        .columns()
+        .get(1)
+        .map(|column| match column.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => cast(column, &DataType::Utf8View),
+            _ => Ok(Arc::clone(column)),
+        });
     let mut paths = Paths {
         column: column.transpose()?,
         last: None,

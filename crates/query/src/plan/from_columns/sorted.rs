@@ -1,8 +1,12 @@
 //! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name, and of `* REPLACE`.
 
 use super::walk::Walker;
-use super::{Result, find_columns, options};
+use super::{PutIn, Result, find_columns, given_names, options, whole_rows};
 use datafusion::sql::sqlparser::ast::{self, Expr, Query, SelectItem, Value};
+use hushdb_sql::folded;
+use hushdb_sql::walk::visit_own_mut;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// Whether a query sorts by all columns of a star of several tables, or of one that replaces some.
 pub(super) fn by_all_of_several(query: &Query) -> bool {
@@ -46,6 +50,35 @@ impl Walker<'_> {
             with_fill: None,
         });
         order_by.kind = ast::OrderByKind::Expressions(places.collect());
+    }
+
+    /// `ORDER BY t` of a table in FROM sorts by its rows, unless a column or what is selected has its name.
+    pub(super) fn sort_by_rows(&mut self, query: &mut Query) {
+        let (ast::SetExpr::Select(select), Some(order_by)) =
+            (query.body.as_ref(), &mut query.order_by)
+        else {
+            return;
+        };
+        let ast::OrderByKind::Expressions(keys) = &mut order_by.kind else {
+            return;
+        };
+        // What cannot be planned by itself stays as it is.
+        let Ok(columns) = self.all_columns(select) else {
+            return;
+        };
+        let given: HashSet<String> = given_names(select).map(folded).collect();
+        let mut rows = PutIn {
+            means: whole_rows::of_tables(&columns),
+            ..PutIn::default()
+        };
+        rows.means.retain(|(name, _)| {
+            let mut columns = columns.iter();
+            !given.contains(name) && !columns.any(|column| folded(&column.name) == *name)
+        });
+        for key in keys {
+            let _: ControlFlow<()> = visit_own_mut(&mut key.expr, &mut rows);
+        }
+        self.changed |= rows.parts > 0;
     }
 
     /// `ORDER BY COLUMNS(...)` sorts by each of the columns.

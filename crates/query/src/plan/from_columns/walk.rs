@@ -67,10 +67,13 @@ impl VisitorMut for Walker<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> Flow {
         self.depth -= 1;
-        if self.work == Work::Columns
-            && let Err(error) = self.write_out_order(query)
-        {
-            return ControlFlow::Break(Box::new(error));
+        match self.work {
+            Work::Columns => {
+                if let Err(error) = self.write_out_order(query) {
+                    return ControlFlow::Break(Box::new(error));
+                }
+            }
+            Work::Names => self.sort_by_rows(query),
         }
         with_queries::leave(self, query)
     }
