@@ -127,7 +127,8 @@ fn cost(query: &Query) -> usize {
                 let ends = usize::from(query.limit.is_some()) + usize::from(query.offset.is_some());
                 4 + around + ends + body_cost(&query.body)
             }
-            Node::Source(Source::Join { kind, .. }) => 4 + usize::from(*kind != "JOIN"),
+            Node::Source(Source::Join { kind, using, .. }) => 4 + kind.len() + using.len(),
+            Node::Source(Source::Derived { lateral: true, .. }) => 5,
             Node::Source(_) => 4,
             Node::Expression(expression) => expression_cost(expression),
         };
@@ -331,6 +332,10 @@ fn remove_item(query: &mut Query, n: usize) {
 }
 
 fn edit_source(source: &mut Source, choice: usize, gone: &mut Vec<String>) -> Option<()> {
+    if let Source::Derived { lateral, .. } = source {
+        *lateral = false;
+        return (choice == 0).then_some(());
+    }
     let Source::Join {
         kind,
         left,
@@ -350,8 +355,9 @@ fn edit_source(source: &mut Source, choice: usize, gone: &mut Vec<String>) -> Op
             names(left, gone);
             *source = (**right).clone();
         }
-        2 if on.is_some() || using.is_some() => *kind = "JOIN",
-        3 => {}
+        2 if on.is_some() || !using.is_empty() => *kind = "JOIN",
+        2 if kind.starts_with("NATURAL") => *kind = "NATURAL JOIN",
+        3 => drop(using.pop()),
         _ => return None,
     }
     Some(())
@@ -458,6 +464,11 @@ fn shrink_columns(
         for row in &mut changed.rows {
             row.remove(n);
         }
+        attempt(case, candidate, tries, fails);
+    }
+    for n in 0..case.world.tables[table].columns.len() {
+        let mut candidate = case.clone();
+        candidate.world.tables[table].columns[n].constraint = "";
         attempt(case, candidate, tries, fails);
     }
 }

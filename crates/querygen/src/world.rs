@@ -33,6 +33,8 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub ty: ColumnType,
+    /// `NOT NULL`, `PRIMARY KEY` or nothing.
+    pub constraint: &'static str,
 }
 
 /// A view.
@@ -54,7 +56,8 @@ impl World {
         all.extend(schemas.iter().map(|name| format!("CREATE SCHEMA {name}")));
         for table in &self.tables {
             let columns = table.columns.iter();
-            let columns: Vec<_> = columns.map(|c| format!("{} {}", c.name, c.ty)).collect();
+            let columns = columns.map(|c| format!("{} {} {}", c.name, c.ty, c.constraint));
+            let columns: Vec<_> = columns.map(|text| text.trim_end().to_owned()).collect();
             all.push(format!(
                 "CREATE TABLE {} ({})",
                 table.name,
@@ -77,6 +80,7 @@ impl World {
             let columns = view.query.items().iter().map(|item| Column {
                 name: item.alias.clone(),
                 ty: item.expression.ty().clone(),
+                constraint: "",
             });
             (view.name.clone(), columns.collect())
         });

@@ -258,6 +258,7 @@ fn pivot(world: &World, select: &Select, engines: &Engines) -> Option<Vec<Form>>
                     *source = Source::Derived {
                         query: Box::new(query),
                         alias: alias.clone().unwrap_or_default(),
+                        lateral: false,
                     };
                 }
                 None => found = false,
@@ -357,10 +358,14 @@ fn swapped(mut query: Query) -> Query {
         }) = node
         {
             *kind = match *kind {
+                // It names what stands before it.
+                _ if matches!(**right, Source::Derived { lateral: true, .. }) => return true,
                 "LEFT JOIN" => "RIGHT JOIN",
                 "RIGHT JOIN" => "LEFT JOIN",
+                "NATURAL LEFT JOIN" => "NATURAL RIGHT JOIN",
+                "NATURAL RIGHT JOIN" => "NATURAL LEFT JOIN",
                 // These say which side's rows come back; a comma binds less than the joins beside it.
-                "SEMI JOIN" | "ANTI JOIN" | "," => return true,
+                "SEMI JOIN" | "ANTI JOIN" | "ASOF JOIN" | "ASOF LEFT JOIN" | "," => return true,
                 kind => kind,
             };
             std::mem::swap(left, right);

@@ -5,6 +5,7 @@
 
 mod aggregates;
 mod conditions;
+mod joins;
 mod ordered;
 mod queries;
 mod scalars;

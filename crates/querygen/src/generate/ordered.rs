@@ -24,13 +24,17 @@ impl Generator {
         }
     }
 
-    fn derived(&mut self, query: Query) -> (Source, Scope) {
+    pub(crate) fn derived(&mut self, query: Query) -> (Source, Scope) {
         let alias = self.alias();
         let columns = query.items().iter();
         let columns = columns.map(|item| column(&alias, &item.alias, item.expression.ty()));
         let scope = scope_of(columns.collect(), &Scope::default());
-        let query = Box::new(query);
-        (Source::Derived { query, alias }, scope)
+        let source = Source::Derived {
+            query: Box::new(query),
+            alias,
+            lateral: false,
+        };
+        (source, scope)
     }
 
     /// Aggregates whose value follows the order of rows.
@@ -112,7 +116,7 @@ impl Generator {
             left: Box::new(left),
             right: Box::new(right),
             on: Some(on),
-            using: None,
+            using: vec![],
         };
         Select {
             items: items(both.columns),

@@ -60,7 +60,7 @@ impl Generator {
                 left: Box::new(source),
                 right: Box::new(right),
                 on: None,
-                using: None,
+                using: vec![],
             };
         }
         scope.depth = 9;
@@ -276,7 +276,7 @@ impl Generator {
     }
 
     /// That a column of the inner query equals one of the outer, or another predicate over both.
-    fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
+    pub(crate) fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
         if self.dice.chance(25) {
             let both = inner.columns.iter().chain(&outer.columns);
             let both = Scope {
@@ -342,7 +342,8 @@ pub(crate) fn sorted_by_all(query: &Query, dice: &mut Dice) -> Vec<SortKey> {
     keys.collect()
 }
 
-fn below(scope: &Scope) -> Scope {
+/// The scope of a query within another.
+pub(crate) fn below(scope: &Scope) -> Scope {
     Scope {
         columns: vec![],
         outer: scope.columns.clone(),

@@ -17,117 +17,10 @@ impl Generator {
             }
             (source, scope) = self.join(source, scope, outer);
         }
+        if joins == 0 && self.dice.chance(10) {
+            unqualified(&mut scope);
+        }
         (source, scope)
-    }
-
-    fn join(&mut self, left: Source, mut scope: Scope, outer: &Scope) -> (Source, Scope) {
-        let (mut right, mut right_scope) = self.source(outer);
-        if scope.depth == 0 && self.dice.chance(15) {
-            (right, right_scope) = self.join(right, right_scope, outer);
-            // No comma stands in brackets.
-            if let Source::Join { kind, .. } = &mut right
-                && *kind == ","
-            {
-                *kind = "CROSS JOIN";
-            }
-        }
-        let kinds = [
-            "JOIN",
-            "JOIN",
-            "LEFT JOIN",
-            "LEFT JOIN",
-            "RIGHT JOIN",
-            "FULL JOIN",
-            "CROSS JOIN",
-            ",",
-            "SEMI JOIN",
-            "ANTI JOIN",
-        ];
-        // A comma binds less than JOIN: there are commas alone, or none.
-        let kind = match (*self.dice.pick(&kinds), &left) {
-            (_, Source::Join { kind: ",", .. }) => ",",
-            (",", Source::Join { .. }) => "CROSS JOIN",
-            (kind, _) => kind,
-        };
-        let using = self.shared_column(kind, [&left, &right], &scope, &right_scope);
-        let on = match kind {
-            "CROSS JOIN" | "," => None,
-            _ if using.is_some() => None,
-            _ => Some(self.join_condition(kind, &scope, &right_scope)),
-        };
-        if !matches!(kind, "SEMI JOIN" | "ANTI JOIN") {
-            scope.columns.extend(right_scope.columns);
-        }
-        let source = Source::Join {
-            kind,
-            left: Box::new(left),
-            right: Box::new(right),
-            on,
-            using,
-        };
-        (source, scope)
-    }
-
-    /// A column that both sides have, for USING.
-    fn shared_column(
-        &mut self,
-        kind: &str,
-        sides: [&Source; 2],
-        left: &Scope,
-        right: &Scope,
-    ) -> Option<String> {
-        let alone = sides
-            .iter()
-            .all(|side| !matches!(side, Source::Join { .. }));
-        if !alone || !kind.ends_with("JOIN") || kind == "CROSS JOIN" || !self.dice.chance(15) {
-            return None;
-        }
-        left.columns.iter().find_map(|one| match one {
-            Expression::Column { ty, name, .. } => {
-                let mut others = right.columns.iter();
-                let found = others.any(|other| {
-                    matches!(other, Expression::Column { name: n, ty: t, .. } if n == name && t == ty)
-                });
-                found.then(|| name.clone())
-            }
-            _ => None,
-        })
-    }
-
-    /// Mostly that two columns are equal, and perhaps something else.
-    fn join_condition(&mut self, kind: &str, left: &Scope, right: &Scope) -> Expression {
-        let mut pairs = vec![];
-        for one in &left.columns {
-            let others = right.columns.iter().filter(|other| other.ty() == one.ty());
-            pairs.extend(others.map(|other| (one.clone(), other.clone())));
-        }
-        let mut both = left.clone();
-        both.columns.extend(right.columns.iter().cloned());
-        // A subquery that reads both sides is refused but in an inner join.
-        if kind != "JOIN" {
-            both.depth = 9;
-        }
-        if pairs.is_empty() || self.dice.chance(15) {
-            return self.condition(&both, 1);
-        }
-        let (one, other) = self.dice.pick(&pairs).clone();
-        let forms = [
-            "({} = {})",
-            "({} = {})",
-            "({} = {})",
-            "({} = {})",
-            "({} IS NOT DISTINCT FROM {})",
-            "({} < {})",
-        ];
-        let form = *self.dice.pick(&forms);
-        let equal = Expression::call(crate::ColumnType::Boolean, form, vec![one, other]);
-        match self.dice.chance(25) {
-            false => equal,
-            true => {
-                let more = self.condition(&both, 1);
-                Expression::call(crate::ColumnType::Boolean, "({} AND {})", vec![equal, more])
-            }
-        }
     }
 
     /// A table, a view or a subquery.
@@ -142,8 +35,12 @@ impl Generator {
             let columns = query.items().iter();
             let columns = columns.map(|item| column(&alias, &item.alias, item.expression.ty()));
             let scope = scope_of(columns.collect(), outer);
-            let query = Box::new(query);
-            return (Source::Derived { query, alias }, scope);
+            let source = Source::Derived {
+                query: Box::new(query),
+                alias,
+                lateral: false,
+            };
+            return (source, scope);
         }
         self.relation(alias, outer)
     }
@@ -171,6 +68,15 @@ pub(crate) fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
         columns,
         outer: outer.outer.clone(),
         depth: outer.depth,
+    }
+}
+
+/// The names of columns stand alone.
+fn unqualified(scope: &mut Scope) {
+    for column in &mut scope.columns {
+        if let Expression::Column { qualifier, .. } = column {
+            *qualifier = None;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Generator;
 use crate::column_type::{ColumnType, FLAT};
 use crate::dice::Dice;
-use crate::literals::{Domain, value};
+use crate::literals::{Domain, Value, value};
 use crate::world::{Column, Table, View, World};
 
 /// One to four tables, two of one name in two schemas at times, and a view at times. Half of all worlds have few values.
@@ -33,15 +33,17 @@ pub fn world(dice: &mut Dice) -> World {
 
 fn table(name: String, domain: Domain, dice: &mut Dice) -> Table {
     let count = dice.between(1, 5);
-    let columns: Vec<Column> = (0..count)
+    let mut columns: Vec<Column> = (0..count)
         .map(|n| Column {
             name: format!("c{n}"),
             ty: match domain {
                 Domain::Narrow => common_type(dice),
                 Domain::Wide => column_type(dice),
             },
+            constraint: "",
         })
         .collect();
+    constrain(&mut columns, dice);
     let rows = match dice.below(10) {
         0 => 0,
         1..=7 => dice.between(1, 8),
@@ -50,13 +52,43 @@ fn table(name: String, domain: Domain, dice: &mut Dice) -> Table {
     let nulls = if domain == Domain::Narrow { 30 } else { 20 };
     let row = |dice: &mut Dice| {
         let values = columns.iter();
-        values.map(|c| value(&c.ty, nulls, domain, dice)).collect()
+        values
+            .map(|c| column_value(c, nulls, domain, dice))
+            .collect()
     };
-    let rows = (0..rows).map(|_| row(dice)).collect();
+    let mut rows: Vec<Vec<Value>> = (0..rows).map(|_| row(dice)).collect();
+    if columns[0].constraint == "PRIMARY KEY" {
+        let mut seen: Vec<Value> = vec![];
+        rows.retain(|row| {
+            let is_new = !seen.contains(&row[0]);
+            seen.push(row[0].clone());
+            is_new
+        });
+    }
     Table {
         name,
         columns,
         rows,
+    }
+}
+
+/// A primary key at times, of a type whose values are equal where their texts are, and columns without NULL.
+fn constrain(columns: &mut [Column], dice: &mut Dice) {
+    for column in &mut *columns {
+        column.constraint = if dice.chance(15) { "NOT NULL" } else { "" };
+    }
+    let can_be_key = columns[0].ty.is_integer() || columns[0].ty == ColumnType::Varchar;
+    if can_be_key && dice.chance(25) {
+        columns[0].constraint = "PRIMARY KEY";
+    }
+}
+
+fn column_value(column: &Column, nulls: u64, domain: Domain, dice: &mut Dice) -> Value {
+    loop {
+        let found = value(&column.ty, nulls, domain, dice);
+        if found != Value::Null || column.constraint.is_empty() {
+            return found;
+        }
     }
 }
 

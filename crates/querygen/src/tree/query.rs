@@ -87,10 +87,12 @@ pub enum Source {
         query: Box<Query>,
         /// Its name.
         alias: String,
+        /// It may name columns of what stands before it.
+        lateral: bool,
     },
     /// Two sources.
     Join {
-        /// `JOIN`, `LEFT JOIN`, `CROSS JOIN`, `,` and so on.
+        /// `JOIN`, `LEFT JOIN`, `NATURAL JOIN`, `ASOF JOIN`, `CROSS JOIN`, `,` and so on.
         kind: &'static str,
         /// What stands before it.
         left: Box<Source>,
@@ -98,8 +100,8 @@ pub enum Source {
         right: Box<Source>,
         /// ON.
         on: Option<Expression>,
-        /// The column of USING.
-        using: Option<String>,
+        /// The columns of USING.
+        using: Vec<String>,
     },
 }
 
@@ -148,6 +150,7 @@ impl Query {
             ..Select::from(Source::Derived {
                 query: Box::new(self.clone()),
                 alias: alias.to_owned(),
+                lateral: false,
             })
         }
     }
@@ -292,7 +295,14 @@ impl fmt::Display for Source {
                 Some(alias) => write!(f, "{name} AS {alias}"),
                 None => f.write_str(name),
             },
-            Self::Derived { query, alias } => write!(f, "({query}) AS {alias}"),
+            Self::Derived {
+                query,
+                alias,
+                lateral,
+            } => {
+                let lateral = if *lateral { "LATERAL " } else { "" };
+                write!(f, "{lateral}({query}) AS {alias}")
+            }
             Self::Join {
                 kind,
                 left,
@@ -306,10 +316,10 @@ impl fmt::Display for Source {
                     Self::Join { .. } => write!(f, "({right})")?,
                     _ => write!(f, "{right}")?,
                 }
-                match (on, using) {
-                    (Some(on), _) => write!(f, " ON {on}"),
-                    (None, Some(column)) => write!(f, " USING ({column})"),
-                    (None, None) => Ok(()),
+                match on {
+                    Some(on) => write!(f, " ON {on}"),
+                    None if using.is_empty() => Ok(()),
+                    None => write!(f, " USING ({})", using.join(", ")),
                 }
             }
         }
