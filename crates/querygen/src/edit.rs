@@ -44,7 +44,7 @@ fn edit_body(body: &mut Body, visit: &mut dyn FnMut(Node<'_>) -> bool) {
         Group::Sets(_, sets) => sets.iter_mut().flatten().collect(),
     };
     let all = items.chain(&mut select.filter).chain(keys);
-    for one in all.chain(&mut select.having) {
+    for one in all.chain(&mut select.having).chain(&mut select.qualify) {
         edit_expression(one, visit);
     }
 }
@@ -97,10 +97,13 @@ pub(crate) fn children(expression: &mut Expression) -> Vec<&mut Expression> {
             arguments,
             partition,
             order,
+            filter,
             ..
         } => {
             let keys = order.iter_mut().map(|key| &mut key.expression);
-            arguments.iter_mut().chain(partition).chain(keys).collect()
+            let filter = filter.as_mut().map(|filter| &mut **filter);
+            let all = arguments.iter_mut().chain(partition);
+            all.chain(keys).chain(filter).collect()
         }
     }
 }

@@ -65,18 +65,35 @@ fn has_one_answer(query: &Query) -> bool {
 /// Whether a SELECT has columns that follow the order of its rows.
 fn sees_order(select: &Select) -> bool {
     let follows = |expression: &Expression| match expression {
-        Expression::Window {
-            order, function, ..
-        } => {
-            let of_all = ["count", "min", "max", "sum", "rank", "dense_rank"];
-            order.is_empty() && !of_all.contains(&function.as_str())
-        }
+        Expression::Call { arguments, .. } => arguments.iter().any(is_window_of_order),
+        window @ Expression::Window { .. } => is_window_of_order(window),
         Expression::Aggregate {
             function, ordered, ..
         } => !ordered && ["list", "first", "last"].contains(&function.as_str()),
         _ => false,
     };
-    select.items.iter().any(|item| follows(&item.expression))
+    let items = select.items.iter().map(|item| &item.expression);
+    items.chain(&select.qualify).any(follows)
+}
+
+/// Whether it is a window function over rows in no order that asks for one.
+fn is_window_of_order(expression: &Expression) -> bool {
+    let of_all = [
+        "count",
+        "min",
+        "max",
+        "sum",
+        "rank",
+        "dense_rank",
+        "percent_rank",
+        "cume_dist",
+    ];
+    match expression {
+        Expression::Window {
+            order, function, ..
+        } => order.is_empty() && !of_all.contains(&function.as_str()),
+        _ => false,
+    }
 }
 
 fn reads_sorted_rows(select: &Select) -> bool {
@@ -162,7 +179,9 @@ fn expression_cost(expression: &Expression) -> usize {
         Expression::Aggregate {
             distinct, ordered, ..
         } => 6 + usize::from(*distinct) + usize::from(*ordered),
-        Expression::Window { frame, .. } => 6 + usize::from(!frame.is_empty()),
+        Expression::Window { frame, nulls, .. } => {
+            6 + frame.len().min(2) + nulls.len() + usize::from(frame.contains("EXCLUDE"))
+        }
     }
 }
 
@@ -245,7 +264,8 @@ fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
     for n in 0..query.items().len() {
         edits.push(Box::new(move |q| remove_item(q, n)));
     }
-    let with_selects: [fn(&mut Select); 7] = [
+    let with_selects: [fn(&mut Select); 8] = [
+        |s| s.qualify = None,
         |s| s.filter = None,
         |s| s.having = None,
         |s| s.distinct = false,
@@ -382,11 +402,18 @@ fn edit_expression(expression: &mut Expression, choice: usize) -> Option<()> {
         1 => *expression = Expression::literal(ty, Value::Null),
         2 => match expression {
             Expression::Aggregate { filter, .. } => *filter = None,
-            Expression::Window { frame, .. } => frame.clear(),
+            Expression::Window { frame, .. } => match frame.find(" EXCLUDE ") {
+                Some(at) => frame.truncate(at),
+                None => frame.clear(),
+            },
             _ => {}
         },
         3 => match expression {
             Expression::Aggregate { distinct, .. } => *distinct = false,
+            Expression::Window { filter, nulls, .. } if filter.is_some() || !nulls.is_empty() => {
+                *filter = None;
+                *nulls = "";
+            }
             Expression::Window { partition, .. } => drop(partition.pop()),
             _ => {}
         },

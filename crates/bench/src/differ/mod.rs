@@ -272,7 +272,10 @@ impl Tally {
         }
         if self.refused_worlds > 0 {
             let worlds = self.refused_worlds;
-            writeln!(out, "{worlds} sets of tables have a view that is refused by name")?;
+            writeln!(
+                out,
+                "{worlds} sets of tables have a view that is refused by name"
+            )?;
         }
         writeln!(
             out,

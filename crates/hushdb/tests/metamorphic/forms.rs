@@ -308,14 +308,7 @@ fn first_row(world: &World, name: &str) -> Option<Query> {
         expression: Expression::literal(column.ty.clone(), value.clone()),
         alias: column.name.clone(),
     });
-    Some(Query::of(Select {
-        distinct: false,
-        items: items.collect(),
-        from: None,
-        filter: None,
-        group: Group::None,
-        having: None,
-    }))
+    Some(Query::of(Select::of(items.collect())))
 }
 
 fn variants(query: &Query) -> Vec<Form> {

@@ -1,27 +1,10 @@
-//! Groups and windows.
+//! Groups.
 
 use super::queries::items;
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
 use crate::literals::Value;
-use crate::tree::{Expression, Select, SortKey};
-
-const FRAMES: [&str; 7] = [
-    "",
-    "",
-    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
-    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
-    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
-    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-];
-
-/// Frames that hold all rows that are equal, or none.
-const PEER_FRAMES: [&str; 3] = [
-    "",
-    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
-    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-];
+use crate::tree::{Expression, Select};
 
 impl Generator {
     /// A SELECT with groups.
@@ -161,94 +144,6 @@ impl Generator {
                 let argument = self.expression(&ty, scope, 0);
                 ("list", Some(argument), C::List(Box::new(ty)), true)
             }
-        }
-    }
-
-    /// A SELECT with window functions over rows that are wholly sorted.
-    pub(crate) fn windowed(&mut self, outer: &Scope) -> Select {
-        let (source, mut scope) = self.sources(outer);
-        let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
-        scope.depth = 9;
-        let mut columns = scope.columns.clone();
-        columns.push(self.window(&scope, false));
-        if self.dice.chance(50) {
-            columns.push(self.window(&scope, true));
-        }
-        Select {
-            items: items(columns),
-            filter,
-            ..Select::from(source)
-        }
-    }
-
-    /// A window function. One that is `of_peers` alone has the same value for rows that are equal, so that it can stand beside
-    /// another, which may take these rows in another order.
-    fn window(&mut self, scope: &Scope, of_peers: bool) -> Expression {
-        use ColumnType as C;
-        let ty = self.key_type(scope);
-        let argument = self.expression(&ty, scope, 0);
-        let integer = self.expression(&C::Integer, scope, 1);
-        let roll = match of_peers {
-            true => *self.dice.pick(&[1, 2, 9, 10, 11, 12]),
-            false => self.dice.below(13),
-        };
-        let (function, arguments, ty, framed) = match roll {
-            // Without an order any row may be the next one.
-            4..=8 if scope.columns.is_empty() => ("row_number", vec![], C::BigInt, false),
-            0 => ("row_number", vec![], C::BigInt, false),
-            1 => ("rank", vec![], C::BigInt, false),
-            2 => ("dense_rank", vec![], C::BigInt, false),
-            3 => ("ntile", vec![Expression::integer(3)], C::BigInt, false),
-            4 => ("lag", vec![argument], ty, false),
-            5 => ("lead", vec![argument, Expression::integer(2)], ty, false),
-            6 => ("first_value", vec![argument], ty, true),
-            7 => ("last_value", vec![argument], ty, true),
-            8 => (
-                "nth_value",
-                vec![argument, Expression::integer(2)],
-                ty,
-                true,
-            ),
-            9 => ("count", vec![argument], C::BigInt, true),
-            10 => ("min", vec![argument], ty, true),
-            11 => ("max", vec![argument], ty, true),
-            _ => ("sum", vec![integer], C::BigInt, true),
-        };
-        let mut keys = scope.columns.clone();
-        let turn = self.dice.index(keys.len().max(1));
-        keys.rotate_left(turn);
-        let partition = match self.dice.chance(50) {
-            true => keys
-                .iter()
-                .take(1)
-                .filter(|k| !k.ty().is_nested())
-                .cloned()
-                .collect(),
-            false => vec![],
-        };
-        let frame = match (framed, of_peers) {
-            (false, _) => "",
-            (true, false) => *self.dice.pick(&FRAMES),
-            (true, true) => *self.dice.pick(&PEER_FRAMES),
-        };
-        let counts_peers = ["rank", "dense_rank", "count", "min", "max", "sum"];
-        let has_peers = counts_peers.contains(&function) && !frame.starts_with("ROWS");
-        if has_peers && self.dice.chance(50) {
-            keys.truncate(1);
-        }
-        let order = keys.into_iter().map(|expression| SortKey {
-            expression,
-            descending: self.dice.chance(30),
-            nulls_first: self.dice.chance(30),
-        });
-        let order = order.collect();
-        Expression::Window {
-            ty,
-            function: function.to_owned(),
-            arguments,
-            partition,
-            order,
-            frame: frame.to_owned(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod queries;
 mod scalars;
 mod sources;
 mod tables;
+mod windows;
 
 pub use tables::world;
 

@@ -80,6 +80,8 @@ impl Generator {
             partition: vec![],
             order: vec![],
             frame: String::new(),
+            nulls: "",
+            filter: None,
         };
         let mut columns = scope.columns.clone();
         columns.push(window("row_number", &ColumnType::BigInt, vec![]));

@@ -71,8 +71,12 @@ pub enum Expression {
         partition: Vec<Expression>,
         /// ORDER BY.
         order: Vec<SortKey>,
-        /// The frame, or nothing.
+        /// The frame with EXCLUDE, or nothing.
         frame: String,
+        /// What stands behind the arguments: `IGNORE NULLS`, or nothing.
+        nulls: &'static str,
+        /// FILTER.
+        filter: Option<Box<Expression>>,
     },
 }
 
@@ -238,6 +242,8 @@ impl Expression {
             partition,
             order,
             frame,
+            nulls,
+            filter,
         } = self
         else {
             return Err(fmt::Error);
@@ -247,7 +253,14 @@ impl Expression {
         if arguments.is_empty() && function == "count" {
             f.write_str("*")?;
         }
-        f.write_str(") OVER (")?;
+        if !nulls.is_empty() {
+            write!(f, " {nulls}")?;
+        }
+        f.write_str(")")?;
+        if let Some(filter) = filter {
+            write!(f, " FILTER (WHERE {filter})")?;
+        }
+        f.write_str(" OVER (")?;
         if !partition.is_empty() {
             f.write_str("PARTITION BY ")?;
             list(f, partition)?;

@@ -49,6 +49,8 @@ pub struct Select {
     pub group: Group,
     /// HAVING.
     pub having: Option<Expression>,
+    /// QUALIFY.
+    pub qualify: Option<Expression>,
 }
 
 /// A column of a SELECT.
@@ -179,12 +181,21 @@ impl Select {
     /// A SELECT from a source, without columns yet.
     pub fn from(source: Source) -> Self {
         Self {
-            distinct: false,
-            items: vec![],
             from: Some(source),
+            ..Self::of(vec![])
+        }
+    }
+
+    /// A SELECT of values alone.
+    pub fn of(items: Vec<Item>) -> Self {
+        Self {
+            distinct: false,
+            items,
+            from: None,
             filter: None,
             group: Group::None,
             having: None,
+            qualify: None,
         }
     }
 }
@@ -251,6 +262,9 @@ impl fmt::Display for Select {
         write!(f, "{}", self.group)?;
         if let Some(having) = &self.having {
             write!(f, " HAVING {having}")?;
+        }
+        if let Some(qualify) = &self.qualify {
+            write!(f, " QUALIFY {qualify}")?;
         }
         Ok(())
     }
