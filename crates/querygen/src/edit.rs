@@ -39,12 +39,16 @@ fn edit_body(body: &mut Body, visit: &mut dyn FnMut(Node<'_>) -> bool) {
     }
     let items = select.items.iter_mut().map(|item| &mut item.expression);
     let keys: Vec<&mut Expression> = match &mut select.group {
-        Group::None => vec![],
+        Group::None | Group::All => vec![],
         Group::Keys(keys) => keys.iter_mut().collect(),
         Group::Sets(_, sets) => sets.iter_mut().flatten().collect(),
     };
     let all = items.chain(&mut select.filter).chain(keys);
-    for one in all.chain(&mut select.having).chain(&mut select.qualify) {
+    for one in all
+        .chain(&mut select.having)
+        .chain(&mut select.qualify)
+        .chain(&mut select.distinct_on)
+    {
         edit_expression(one, visit);
     }
 }

@@ -23,5 +23,5 @@ pub use edit::{Node, edit};
 pub use generate::{Generator, world};
 pub use literals::{Domain, Value};
 pub use shrink::{Case, shrink};
-pub use tree::{Body, Expression, Group, Item, Query, Select, SortKey, Source};
+pub use tree::{Body, Expression, Group, Item, Naming, Query, Select, SortKey, Source, Star};
 pub use world::{Column, Table, View, World};

@@ -3,7 +3,7 @@
 
 use crate::edit::{Node, children, edit};
 use crate::literals::{Value, simplest};
-use crate::tree::{Body, Expression, Group, Query, Select, Source};
+use crate::tree::{Body, Expression, Group, Naming, Query, Select, Source};
 use crate::world::World;
 
 /// Tables and a query over them.
@@ -110,7 +110,10 @@ fn is_sorted_wholly(query: &Query) -> bool {
         keys.any(|key| matches!(key, Expression::Column { name, .. } if name == alias))
     };
     let is_unsorted = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
-    is_unsorted || query.items().iter().all(|item| is_key(&item.alias))
+    let chooses = query
+        .select()
+        .is_some_and(|select| !select.distinct_on.is_empty());
+    is_unsorted && !chooses || query.items().iter().all(|item| is_key(&item.alias))
 }
 
 fn shrink_query(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
@@ -140,7 +143,7 @@ fn cost(query: &Query) -> usize {
     edit(&mut query.clone(), &mut |node| {
         cost += match node {
             Node::Query(query) => {
-                let around = query.order.len() + 2 * query.with.len();
+                let around = query.order.len() + 2 * query.with.len() + usize::from(query.by_all);
                 let ends = usize::from(query.limit.is_some()) + usize::from(query.offset.is_some());
                 4 + around + ends + body_cost(&query.body)
             }
@@ -160,10 +163,19 @@ fn body_cost(body: &Body) -> usize {
         Body::Select(select) => {
             let group = match select.group {
                 Group::None => 0,
+                Group::All => 2,
                 Group::Keys(_) => 1,
                 Group::Sets(..) => 3,
             };
-            group + usize::from(select.distinct) + usize::from(select.from.is_some())
+            let written = select
+                .items
+                .iter()
+                .filter(|item| item.naming != Naming::Behind);
+            let star = select.star.as_ref().map_or(0, |star| {
+                1 + star.excluded.len() + star.renamed.len() + star.replaced.len()
+            });
+            let clauses = usize::from(select.distinct) + usize::from(select.from.is_some());
+            group + clauses + star + written.count() + select.distinct_on.len()
         }
     }
 }
@@ -242,6 +254,7 @@ fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
             (q.limit, q.offset) = (None, None);
             q.order.clear();
         }),
+        Box::new(|q| q.by_all = false),
         Box::new(|q| q.limit = None),
         Box::new(|q| q.offset = None),
         Box::new(|q| {
@@ -264,7 +277,19 @@ fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
     for n in 0..query.items().len() {
         edits.push(Box::new(move |q| remove_item(q, n)));
     }
-    let with_selects: [fn(&mut Select); 8] = [
+    let with_selects: [fn(&mut Select); 12] = [
+        |s| s.star = None,
+        |s| s.distinct_on.clear(),
+        |s| {
+            for item in &mut s.items {
+                item.naming = Naming::Behind;
+            }
+        },
+        |s| {
+            if let Some(star) = &mut s.star {
+                star.replaced.clear();
+            }
+        },
         |s| s.qualify = None,
         |s| s.filter = None,
         |s| s.having = None,
@@ -339,7 +364,11 @@ fn remove_item(query: &mut Query, n: usize) {
         |key| !matches!(&key.expression, Expression::Column { name, .. } if *name == alias),
     );
     each_select(&mut query.body, &|select| {
-        if n < select.items.len() {
+        if let Some(n) = select.items.iter().position(|item| item.alias == alias) {
+            // A star that stands for it is no more.
+            if select.star.as_ref().is_some_and(|star| n < star.count) {
+                select.star = None;
+            }
             let removed = select.items.remove(n).expression;
             // A key that nobody shows may go with it.
             if let Group::Keys(keys) = &mut select.group

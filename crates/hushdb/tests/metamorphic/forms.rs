@@ -193,10 +193,7 @@ fn aggregates(function: &'static str, select: &Select) -> Option<(Query, Query)>
     }
     let value = aggregate(function, argument);
     let one = Select {
-        items: vec![Item {
-            expression: value,
-            alias: "x0".to_owned(),
-        }],
+        items: vec![Item::new(value, "x0".to_owned())],
         ..distinct(select.clone(), false)
     };
     let (whole, parts) = by_filter(&one, "UNION ALL")?;
@@ -219,12 +216,7 @@ fn aggregates(function: &'static str, select: &Select) -> Option<(Query, Query)>
 /// `count(*)` of the rows that a predicate leaves, and the sum of the ones that it is true for.
 fn counts(select: Select) -> Option<(Query, Query)> {
     let predicate = select.filter.clone()?;
-    let item = |expression| {
-        vec![Item {
-            expression,
-            alias: "n".to_owned(),
-        }]
-    };
+    let item = |expression| vec![Item::new(expression, "n".to_owned())];
     let count = Expression::call(ColumnType::BigInt, "count(*)", vec![]);
     let ones = "CAST(COALESCE(sum(CASE WHEN {} THEN 1 ELSE 0 END), 0) AS BIGINT)";
     let sum = Expression::call(ColumnType::BigInt, ones, vec![predicate]);
@@ -268,10 +260,7 @@ fn pivot(world: &World, select: &Select, engines: &Engines) -> Option<Vec<Form>>
         true
     });
     let mut judged = row.select().filter(|_| found)?.clone();
-    judged.items = vec![Item {
-        expression: predicate.clone(),
-        alias: "p".to_owned(),
-    }];
+    judged.items = vec![Item::new(predicate.clone(), "p".to_owned())];
     let Outcome::Rows(verdict) = engines.run_text(On::Plain, &Query::of(judged).to_string()) else {
         return None;
     };
@@ -304,9 +293,11 @@ fn first_row(world: &World, name: &str) -> Option<Query> {
     let table = world.tables.iter().find(|table| table.name == name)?;
     let row = table.rows.get(table.rows.len() / 2)?;
     let values = table.columns.iter().zip(row);
-    let items = values.map(|(column, value)| Item {
-        expression: Expression::literal(column.ty.clone(), value.clone()),
-        alias: column.name.clone(),
+    let items = values.map(|(column, value)| {
+        Item::new(
+            Expression::literal(column.ty.clone(), value.clone()),
+            column.name.clone(),
+        )
     });
     Some(Query::of(Select::of(items.collect())))
 }
@@ -343,9 +334,22 @@ fn variants(query: &Query) -> Vec<Form> {
     ]
 }
 
+fn has_star(body: &Body) -> bool {
+    match body {
+        Body::Select(select) => select.star.is_some(),
+        Body::Set { left, right, .. } => has_star(left) || has_star(right),
+    }
+}
+
 /// Each join with its sides exchanged.
 fn swapped(mut query: Query) -> Query {
     edit(&mut query, &mut |node| {
+        // A star has the columns in the order of FROM.
+        if let Node::Query(query) = &node
+            && has_star(&query.body)
+        {
+            return false;
+        }
         if let Node::Source(Source::Join {
             kind, left, right, ..
         }) = node
@@ -379,7 +383,7 @@ fn positions(query: &mut Query) -> Vec<Expression> {
             }
         };
         let keys: Vec<&Expression> = match &select.group {
-            Group::None => vec![],
+            Group::None | Group::All => vec![],
             Group::Keys(keys) => keys.iter().collect(),
             Group::Sets(_, sets) => sets.iter().flatten().collect(),
         };

@@ -9,6 +9,7 @@ mod joins;
 mod ordered;
 mod queries;
 mod scalars;
+mod select_lists;
 mod sources;
 mod tables;
 mod windows;

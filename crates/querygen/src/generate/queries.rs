@@ -23,12 +23,19 @@ impl Generator {
             18..=39 => Query::of(self.grouped(&scope)),
             40..=49 => Query::of(self.windowed(&scope)),
             50..=55 => Query::of(self.of_sorted_rows()),
+            56..=63 => Query::of(self.starred(&scope)),
+            64..=67 => self.chosen(&scope),
+            68..=72 => Query::of(self.by_aliases(&scope)),
+            73..=76 => self.by_name(&scope),
             _ => Query::of(self.plain(None, &scope)),
         };
         if self.dice.chance(10) {
             query = self.with_cte(query);
         }
         self.sorted(&mut query);
+        if query.with.is_empty() && self.dice.chance(15) {
+            self.name_otherwise(&mut query);
+        }
         query
     }
 
@@ -87,7 +94,8 @@ impl Generator {
     /// A query in FROM.
     pub(crate) fn inner_query(&mut self, scope: &Scope) -> Query {
         match self.dice.below(10) {
-            0..=1 => self.set_query(scope),
+            0 => self.set_query(scope),
+            1 => self.named_twice(scope),
             2..=4 => Query::of(self.grouped(scope)),
             _ => Query::of(self.plain(None, scope)),
         }
@@ -165,10 +173,17 @@ impl Generator {
 
     /// ORDER BY all columns, and then at times a LIMIT.
     fn sorted(&mut self, query: &mut Query) {
-        if !self.dice.chance(30) {
+        if !self.dice.chance(30) || !query.order.is_empty() || query.items().is_empty() {
             return;
         }
         query.order = sorted_by_all(query, &mut self.dice);
+        if self.dice.chance(20) {
+            let first = query.order[0].clone();
+            for key in &mut query.order {
+                (key.descending, key.nulls_first) = (first.descending, first.nulls_first);
+            }
+            query.by_all = true;
+        }
         if self.dice.chance(50) {
             query.limit = Some(self.dice.below(6));
             query.offset = self.dice.chance(40).then(|| self.dice.below(4));
@@ -312,7 +327,8 @@ impl Generator {
             return Group::None;
         }
         match self.dice.below(100) {
-            0..=79 => Group::Keys(keys),
+            0..=9 => Group::All,
+            10..=79 => Group::Keys(keys),
             80..=86 => Group::Sets("ROLLUP", vec![keys]),
             87..=92 => Group::Sets("CUBE", vec![keys]),
             _ => {
@@ -354,9 +370,6 @@ pub(crate) fn below(scope: &Scope) -> Scope {
 /// Columns with the names `x0`, `x1` and so on.
 pub(crate) fn items(expressions: Vec<Expression>) -> Vec<Item> {
     let named = expressions.into_iter().enumerate();
-    let named = named.map(|(n, expression)| Item {
-        expression,
-        alias: format!("x{n}"),
-    });
+    let named = named.map(|(n, expression)| Item::new(expression, format!("x{n}")));
     named.collect()
 }

@@ -276,10 +276,17 @@ impl Expression {
     }
 }
 
-impl fmt::Display for SortKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl SortKey {
+    /// What stands behind the expression.
+    pub(crate) fn direction(&self) -> String {
         let direction = if self.descending { " DESC" } else { "" };
         let nulls = if self.nulls_first { "FIRST" } else { "LAST" };
-        write!(f, "{}{direction} NULLS {nulls}", self.expression)
+        format!("{direction} NULLS {nulls}")
+    }
+}
+
+impl fmt::Display for SortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.expression, self.direction())
     }
 }

@@ -4,4 +4,4 @@ mod expression;
 mod query;
 
 pub use expression::{Expression, SortKey};
-pub use query::{Body, Group, Item, Query, Select, Source};
+pub use query::{Body, Group, Item, Naming, Query, Select, Source, Star};

@@ -12,6 +12,8 @@ pub struct Query {
     pub body: Body,
     /// ORDER BY.
     pub order: Vec<SortKey>,
+    /// `ORDER BY ALL`, as the first key says, in the place of the keys.
+    pub by_all: bool,
     /// LIMIT.
     pub limit: Option<u64>,
     /// OFFSET.
@@ -39,6 +41,10 @@ pub enum Body {
 pub struct Select {
     /// DISTINCT.
     pub distinct: bool,
+    /// DISTINCT ON.
+    pub distinct_on: Vec<Expression>,
+    /// What stands in the place of the first columns.
+    pub star: Option<Star>,
     /// The columns.
     pub items: Vec<Item>,
     /// FROM.
@@ -60,6 +66,35 @@ pub struct Item {
     pub expression: Expression,
     /// Its name.
     pub alias: String,
+    /// How it is said.
+    pub naming: Naming,
+}
+
+/// How the name of a column is said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Naming {
+    /// `value AS name`.
+    #[default]
+    Behind,
+    /// `name: value`.
+    Before,
+    /// As that of a column before it, which makes its own name of it: `x` and `x_1`.
+    Again(String),
+}
+
+/// `*` with what is said behind it, or another way to name columns of FROM together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Star {
+    /// `*`, `r1.*` or `COLUMNS(...)`.
+    pub text: String,
+    /// EXCLUDE.
+    pub excluded: Vec<String>,
+    /// RENAME: the name of FROM, and the column that has another.
+    pub renamed: Vec<(String, usize)>,
+    /// REPLACE, of columns by their place.
+    pub replaced: Vec<usize>,
+    /// Columns that it stands for.
+    pub count: usize,
 }
 
 /// What rows are grouped by.
@@ -69,6 +104,8 @@ pub enum Group {
     None,
     /// Keys.
     Keys(Vec<Expression>),
+    /// `GROUP BY ALL`.
+    All,
     /// `ROLLUP`, `CUBE` of all keys of the first set, or `GROUPING SETS`.
     Sets(&'static str, Vec<Vec<Expression>>),
 }
@@ -119,6 +156,7 @@ impl Query {
             with: vec![],
             body,
             order: vec![],
+            by_all: false,
             limit: None,
             offset: None,
         }
@@ -139,13 +177,13 @@ impl Query {
 
     /// `SELECT * FROM (this) AS alias`, its columns by name.
     pub fn wrapped(&self, alias: &str) -> Select {
-        let items = self.items().iter().map(|item| Item {
-            expression: Expression::Column {
+        let items = self.items().iter().map(|item| {
+            let column = Expression::Column {
                 ty: item.expression.ty().clone(),
                 qualifier: Some(alias.to_owned()),
                 name: item.alias.clone(),
-            },
-            alias: item.alias.clone(),
+            };
+            Item::new(column, item.alias.clone())
         });
         Select {
             items: items.collect(),
@@ -154,6 +192,17 @@ impl Query {
                 alias: alias.to_owned(),
                 lateral: false,
             })
+        }
+    }
+}
+
+impl Item {
+    /// `value AS name`.
+    pub fn new(expression: Expression, alias: String) -> Self {
+        Self {
+            expression,
+            alias,
+            naming: Naming::Behind,
         }
     }
 }
@@ -190,6 +239,8 @@ impl Select {
     pub fn of(items: Vec<Item>) -> Self {
         Self {
             distinct: false,
+            distinct_on: vec![],
+            star: None,
             items,
             from: None,
             filter: None,
@@ -208,9 +259,13 @@ impl fmt::Display for Query {
         }
         f.write_str(if self.with.is_empty() { "" } else { " " })?;
         write!(f, "{}", self.body)?;
-        if !self.order.is_empty() {
-            f.write_str(" ORDER BY ")?;
-            list(f, &self.order)?;
+        match self.order.first() {
+            Some(key) if self.by_all => write!(f, " ORDER BY ALL{}", key.direction())?,
+            Some(_) => {
+                f.write_str(" ORDER BY ")?;
+                list(f, &self.order)?;
+            }
+            None => {}
         }
         if let Some(limit) = self.limit {
             write!(f, " LIMIT {limit}")?;
@@ -252,7 +307,12 @@ impl fmt::Display for Select {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let distinct = if self.distinct { "DISTINCT " } else { "" };
         write!(f, "SELECT {distinct}")?;
-        list(f, &self.items)?;
+        if !self.distinct_on.is_empty() {
+            f.write_str("DISTINCT ON (")?;
+            list(f, &self.distinct_on)?;
+            f.write_str(") ")?;
+        }
+        self.columns(f)?;
         if let Some(from) = &self.from {
             write!(f, " FROM {from}")?;
         }
@@ -270,9 +330,45 @@ impl fmt::Display for Select {
     }
 }
 
+impl Select {
+    fn columns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(star) = &self.star else {
+            return list(f, &self.items);
+        };
+        f.write_str(&star.text)?;
+        if !star.excluded.is_empty() {
+            write!(f, " EXCLUDE ({})", star.excluded.join(", "))?;
+        }
+        let replaced = star.replaced.iter().filter_map(|at| self.items.get(*at));
+        let replaced: Vec<_> = replaced.cloned().collect();
+        if !replaced.is_empty() {
+            f.write_str(" REPLACE (")?;
+            list(f, &replaced)?;
+            f.write_str(")")?;
+        }
+        let renamed = star.renamed.iter().filter_map(|(from, at)| {
+            let to = &self.items.get(*at)?.alias;
+            Some(format!("{from} AS {to}"))
+        });
+        let renamed: Vec<_> = renamed.collect();
+        if !renamed.is_empty() {
+            write!(f, " RENAME ({})", renamed.join(", "))?;
+        }
+        let rest = self.items.get(star.count..).unwrap_or_default();
+        if !rest.is_empty() {
+            f.write_str(", ")?;
+        }
+        list(f, rest)
+    }
+}
+
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} AS {}", self.expression, self.alias)
+        match &self.naming {
+            Naming::Behind => write!(f, "{} AS {}", self.expression, self.alias),
+            Naming::Before => write!(f, "{}: {}", self.alias, self.expression),
+            Naming::Again(name) => write!(f, "{} AS {name}", self.expression),
+        }
     }
 }
 
@@ -280,6 +376,7 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
+            Self::All => f.write_str(" GROUP BY ALL"),
             Self::Keys(keys) => {
                 f.write_str(" GROUP BY ")?;
                 list(f, keys)
