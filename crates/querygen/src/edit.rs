@@ -59,7 +59,7 @@ fn edit_source(source: &mut Source, visit: &mut dyn FnMut(Node<'_>) -> bool) {
     }
     match source {
         Source::Relation { .. } => {}
-        Source::Derived { query, .. } => edit(query, visit),
+        Source::Derived { query, .. } | Source::Reshaped { query, .. } => edit(query, visit),
         Source::Join {
             left, right, on, ..
         } => {

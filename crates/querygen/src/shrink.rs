@@ -317,7 +317,9 @@ impl Query {
     /// The subquery that is all that a SELECT reads.
     fn body_source(&self) -> Option<Query> {
         match self.select()?.from.as_ref()? {
-            Source::Derived { query, .. } => Some((**query).clone()),
+            Source::Derived { query, .. } | Source::Reshaped { query, .. } => {
+                Some((**query).clone())
+            }
             _ => None,
         }
     }
@@ -416,7 +418,7 @@ fn edit_source(source: &mut Source, choice: usize, gone: &mut Vec<String>) -> Op
 fn names(source: &Source, all: &mut Vec<String>) {
     match source {
         Source::Relation { name, alias } => all.push(alias.clone().unwrap_or(name.clone())),
-        Source::Derived { alias, .. } => all.push(alias.clone()),
+        Source::Derived { alias, .. } | Source::Reshaped { alias, .. } => all.push(alias.clone()),
         Source::Join { left, right, .. } => {
             names(left, all);
             names(right, all);

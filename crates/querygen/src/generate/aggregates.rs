@@ -11,8 +11,8 @@ impl Generator {
     pub(crate) fn grouped(&mut self, outer: &Scope) -> Select {
         let (source, mut scope) = self.sources(outer);
         let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
-        // No subqueries within aggregates and keys.
-        scope.depth = 9;
+        // Few subqueries within aggregates and keys.
+        scope.depth = if self.dice.chance(8) { 1 } else { 9 };
         let count = self.dice.below(3);
         let mut keys: Vec<Expression> = vec![];
         for _ in 0..count {

@@ -163,6 +163,19 @@ impl Generator {
         Expression::call(ColumnType::Boolean, form, sides)
     }
 
+    /// Two values that a query has together.
+    fn row_in_query(&mut self, scope: &Scope, correlated: bool) -> Expression {
+        let types = [self.key_type(scope), self.key_type(scope)];
+        let query = self.subquery(&types, scope, correlated);
+        let forms = ["(({}, {}) IN ({}))", "(({}, {}) NOT IN ({}))"];
+        Expression::Subquery {
+            ty: ColumnType::Boolean,
+            form: (*self.dice.pick(&forms)).to_owned(),
+            arguments: types.iter().map(|ty| self.leaf(ty, scope)).collect(),
+            query: Box::new(query),
+        }
+    }
+
     /// EXISTS, IN and their negations, ANY and ALL.
     fn subquery_condition(&mut self, scope: &Scope) -> Expression {
         let correlated = self.dice.chance(50);
@@ -175,6 +188,9 @@ impl Generator {
                 arguments: vec![],
                 query: Box::new(query),
             };
+        }
+        if self.dice.chance(15) {
+            return self.row_in_query(scope, correlated);
         }
         let ty = self.key_type(scope);
         let query = self.subquery(

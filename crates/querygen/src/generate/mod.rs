@@ -8,10 +8,12 @@ mod conditions;
 mod joins;
 mod ordered;
 mod queries;
+mod reshaped;
 mod scalars;
 mod select_lists;
 mod sources;
 mod tables;
+mod values;
 mod windows;
 
 pub use tables::world;

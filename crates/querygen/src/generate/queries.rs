@@ -358,6 +358,14 @@ pub(crate) fn sorted_by_all(query: &Query, dice: &mut Dice) -> Vec<SortKey> {
     keys.collect()
 }
 
+/// The scope of a query in FROM.
+pub(crate) fn inner_scope(outer: &Scope) -> Scope {
+    Scope {
+        depth: outer.depth + 1,
+        ..Scope::default()
+    }
+}
+
 /// The scope of a query within another.
 pub(crate) fn below(scope: &Scope) -> Scope {
     Scope {

@@ -30,6 +30,10 @@ impl Generator {
             }
             17..=21 if scope.depth < 2 => self.scalar_subquery(ty, scope),
             22..=25 => self.taken_out(ty, scope),
+            26..=29 => match self.by_lambda(ty, scope) {
+                Some(value) => value,
+                None => self.production(ty, scope, below),
+            },
             _ => self.production(ty, scope, below),
         }
     }
@@ -102,6 +106,18 @@ impl Generator {
     }
 
     fn production(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        match ty {
+            ColumnType::Struct(fields) => return self.structure(fields, scope),
+            ColumnType::List(item) if scope.depth < 2 && self.dice.chance(15) => {
+                return self.array_of_query(item, scope);
+            }
+            ColumnType::List(_) if self.dice.chance(30) => {
+                return self
+                    .by_lambda(ty, scope)
+                    .unwrap_or_else(|| self.leaf(ty, scope));
+            }
+            _ => {}
+        }
         let productions = self.productions(ty);
         if productions.is_empty() {
             return self.leaf(ty, scope);
@@ -168,6 +184,9 @@ impl Generator {
                 same("list_reverse({})", 1),
                 ("[{}, {}]", vec![(**item).clone(), (**item).clone()]),
                 same("{}[1:2]", 1),
+                same("list_sort(list_distinct({}))", 1),
+                same("map_values(MAP {1: {}})[1]", 1),
+                same("flatten([{}, {}])", 2),
             ],
             C::Struct(_) => vec![],
             _ => integer_productions(ty),
@@ -229,6 +248,11 @@ fn text_productions() -> Vec<Production> {
         ),
         ("concat({}, {})", vec![C::Varchar, C::Integer]),
         ("left({}, {})", vec![C::Varchar, C::Integer]),
+        (
+            "MAP {coalesce({}, 0): {}}[{}]",
+            vec![C::Integer, C::Varchar, C::Integer],
+        ),
+        ("union_extract(union_value(k := {}), 'k')", vec![C::Varchar]),
         ("right({}, {})", vec![C::Varchar, C::Integer]),
         ("CAST({} AS VARCHAR)", vec![C::Integer]),
         ("CAST({} AS VARCHAR)", vec![C::Decimal(9, 2)]),
@@ -268,7 +292,14 @@ fn integer_productions(ty: &ColumnType) -> Vec<Production> {
         all.push(("~{}", vec![C::Decimal(9, 2)]));
         all.push(("~{}", vec![C::Boolean]));
         all.push(("~length({})", vec![C::Varchar]));
-        all.push(("~len({})", vec![C::List(Box::new(C::Integer))]));
+        let integers = C::List(Box::new(C::Integer));
+        all.push(("~list_position({}, {})", vec![integers.clone(), C::Integer]));
+        all.push(("~list_sum({})", vec![integers.clone()]));
+        all.push(("~len({})", vec![integers]));
+        all.push((
+            "~element_at(MAP {coalesce({}, 0): {}}, {})[1]",
+            vec![C::Integer, C::Integer, C::Integer],
+        ));
         all.push(("~year({})", vec![C::Date]));
         all.push(("~extract(month FROM {})", vec![C::Timestamp]));
         all.push(("~date_diff('day', {}, {})", vec![C::Date, C::Date]));

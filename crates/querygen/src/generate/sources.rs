@@ -1,5 +1,6 @@
 //! What stands in FROM.
 
+use super::queries::inner_scope;
 use super::{Generator, Scope};
 use crate::tree::{Expression, Source};
 
@@ -25,12 +26,12 @@ impl Generator {
 
     /// A table, a view or a subquery.
     pub(crate) fn source(&mut self, outer: &Scope) -> (Source, Scope) {
+        if outer.depth < 1 && self.dice.chance(4) {
+            return self.reshaped(outer);
+        }
         let alias = self.alias();
         if outer.depth < 1 && self.dice.chance(12) {
-            let inner = Scope {
-                depth: outer.depth + 1,
-                ..Scope::default()
-            };
+            let inner = inner_scope(outer);
             let query = self.inner_query(&inner);
             let columns = query.items().iter();
             let columns = columns.map(|item| column(&alias, &item.alias, item.expression.ty()));

@@ -48,7 +48,7 @@ impl Generator {
     pub(crate) fn windowed(&mut self, outer: &Scope) -> Select {
         let (source, mut scope) = self.sources(outer);
         let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
-        scope.depth = 9;
+        scope.depth = if self.dice.chance(5) { 1 } else { 9 };
         let mut columns = scope.columns.clone();
         columns.push(self.window(&scope, false));
         if self.dice.chance(50) {

@@ -139,7 +139,11 @@ impl Expression {
 }
 
 /// Fills in the places of a form.
-fn fill(f: &mut fmt::Formatter<'_>, form: &str, parts: &[&dyn fmt::Display]) -> fmt::Result {
+pub(crate) fn fill(
+    f: &mut fmt::Formatter<'_>,
+    form: &str,
+    parts: &[&dyn fmt::Display],
+) -> fmt::Result {
     let mut parts = parts.iter();
     for (n, piece) in form.split("{}").enumerate() {
         if n > 0 {

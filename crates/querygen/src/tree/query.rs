@@ -1,6 +1,6 @@
 //! `Query`: a tree of clauses that prints as SQL.
 
-use super::expression::{Expression, SortKey, list};
+use super::expression::{Expression, SortKey, fill, list};
 use std::fmt;
 
 /// A query with what stands around its body.
@@ -128,6 +128,15 @@ pub enum Source {
         alias: String,
         /// It may name columns of what stands before it.
         lateral: bool,
+    },
+    /// `form` with `{}` for the query: PIVOT or UNPIVOT.
+    Reshaped {
+        /// What is printed.
+        form: String,
+        /// What is turned into another shape.
+        query: Box<Query>,
+        /// Its name.
+        alias: String,
     },
     /// Two sources.
     Join {
@@ -413,6 +422,10 @@ impl fmt::Display for Source {
             } => {
                 let lateral = if *lateral { "LATERAL " } else { "" };
                 write!(f, "{lateral}({query}) AS {alias}")
+            }
+            Self::Reshaped { form, query, alias } => {
+                fill(f, form, &[query])?;
+                write!(f, " AS {alias}")
             }
             Self::Join {
                 kind,
