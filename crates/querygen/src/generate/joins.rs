@@ -69,7 +69,14 @@ impl Generator {
             }
         };
         left.columns.extend(right.columns);
-        if self.dice.chance(60) {
+        // A table's name before a column that a RIGHT or FULL JOIN has merged is refused by name.
+        let names_alone = kind.contains("RIGHT") || kind.contains("FULL");
+        if names_alone {
+            let is_merged =
+                |column: &Expression| merged.iter().any(|one| name(one) == name(column));
+            left.columns.retain(|column| !is_merged(column));
+        }
+        if names_alone || self.dice.chance(60) {
             let names = merged
                 .iter()
                 .filter_map(|one| Some(Expression::named(name(one)?, one.ty().clone())));

@@ -3,7 +3,7 @@
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
 use crate::dice::Dice;
-use crate::tree::{Body, Expression, Group, Item, Query, Select, SortKey};
+use crate::tree::{Body, Expression, Group, Item, Naming, Query, Select, SortKey};
 
 const SET_OPERATORS: [&str; 6] = [
     "UNION ALL",
@@ -173,7 +173,9 @@ impl Generator {
 
     /// ORDER BY all columns, and then at times a LIMIT.
     fn sorted(&mut self, query: &mut Query) {
-        if !self.dice.chance(30) || !query.order.is_empty() || query.items().is_empty() {
+        let is_again = |item: &Item| matches!(item.naming, Naming::Again(_));
+        let can_be_sorted = query.order.is_empty() && !query.items().is_empty();
+        if !can_be_sorted || query.items().iter().any(is_again) || !self.dice.chance(30) {
             return;
         }
         query.order = sorted_by_all(query, &mut self.dice);

@@ -40,6 +40,9 @@ impl Generator {
             let mut item = Item::new(column.clone(), name.clone());
             if twice {
                 item.alias = again(&items, name);
+                if item.alias != *name {
+                    item.naming = Naming::Again(name.clone());
+                }
             }
             match self.dice.below(10) {
                 _ if plain || twice => {}
