@@ -382,10 +382,11 @@ impl<'a> Planner<'a> {
         self.surroundings.rows(plan)
     }
 
-    /// Whether an expression may have another value each time it is evaluated.
+    /// Whether an expression may have another value each time it is evaluated. Of a macro that waits for types, its body will tell.
     pub(super) fn draws(&self, expr: &ast::Expr) -> bool {
         let is_drawn = |function: &ast::Function| {
             let name = function.name.0.last().and_then(|name| name.as_ident());
+            let name = name.filter(|name| !name.value.starts_with(sql::TYPED_CALL));
             let function = name.and_then(|name| self.get_function_meta(&folded(&name.value)));
             function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
         };
