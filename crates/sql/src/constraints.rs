@@ -31,7 +31,7 @@ pub(super) fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> 
     }
 }
 
-/// As [`constraint_of`], to be changed.
+/// What a join is on, to be changed; `None` as of those that take no condition.
 pub fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
         joins_on!(on) => Some(on),

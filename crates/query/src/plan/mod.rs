@@ -9,6 +9,7 @@ mod correlated_names;
 mod cross_joins;
 mod dependent_joins;
 mod dependent_plans;
+mod drawn_operands;
 mod empty_frames;
 mod excluded_rows;
 mod flat_plans;

@@ -3,6 +3,7 @@
 mod views;
 
 use super::catalog_views;
+use super::drawn_operands;
 use super::from_columns;
 use super::growth;
 use super::json_members::{self, Written};
@@ -287,6 +288,7 @@ impl<'a> Planner<'a> {
     /// The plan of a statement without macros.
     pub(super) fn plan_expanded(&self, mut statement: ast::Statement) -> Result<Listed> {
         self.expand_types(&mut statement)?;
+        drawn_operands::name(self, &mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
         named_files::put_in(self, &mut statement);
         catalog_views::put_in(self, &mut statement)?;
