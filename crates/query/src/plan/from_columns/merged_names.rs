@@ -61,7 +61,12 @@ impl Merged {
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias: None,
-            } => self.add(table_with_joins, known),
+            } => {
+                // What is merged in brackets is of the tables there.
+                let mut within = HashSet::new();
+                self.add(table_with_joins, &mut within);
+                known.extend(within);
+            }
             other => known.extend(tables_of([other])),
         }
     }
