@@ -4,7 +4,7 @@
 use super::planner::Planner;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select,
-    SelectItem, VisitorMut,
+    SelectItem, Visit, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_expressions_mut, visit_mut};
 use hushdb_sql::{Error, Result, parse_expr};
@@ -20,17 +20,21 @@ const REPEATED: [&str; 4] = ["coalesce", "ifnull", "nvl", "nullif"];
 /// # Errors
 /// `Internal` when a call of ours cannot be read.
 pub(super) fn name(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    let repeats = visit_expressions(statement, |expr| match repeated(planner, expr) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    });
-    if repeats.is_continue() {
+    if !any_repeated(planner, statement) {
         return Ok(());
     }
     match visit_mut(statement, &mut Namer { planner }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
+}
+
+fn any_repeated(planner: &Planner<'_>, part: &impl Visit) -> bool {
+    let found = visit_expressions(part, |expr| match repeated(planner, expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// Whether an operand of an expression would be drawn twice.
@@ -74,11 +78,7 @@ impl VisitorMut for Namer<'_> {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Box<Error>> {
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) = item
-                && visit_expressions(expr, |expr| match repeated(self.planner, expr) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                })
-                .is_break()
+                && any_repeated(self.planner, expr)
             {
                 // A column is called what was written.
                 let alias = Ident::with_quote('"', expr.to_string());

@@ -1,8 +1,9 @@
 //! How large a plan grows when every name that it uses is spelled out: a CTE or view that joins the one before with itself
 //! doubles with each level, and planning goes over all of it.
 
+use super::join_subqueries::subquery_of;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visitor};
 use hushdb_sql::walk::visit;
 use hushdb_sql::{Error, Result, folded};
@@ -63,12 +64,8 @@ fn size(plan: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) -> Re
     let mut failed = None;
     plan.apply_expressions(|expr| {
         expr.apply(|expr| {
-            let subquery = match expr {
-                Expr::ScalarSubquery(subquery) => subquery,
-                Expr::Exists(exists) => &exists.subquery,
-                Expr::InSubquery(within) => &within.subquery,
-                Expr::SetComparison(compared) => &compared.subquery,
-                _ => return Ok(TreeNodeRecursion::Continue),
+            let Some(subquery) = subquery_of(expr) else {
+                return Ok(TreeNodeRecursion::Continue);
             };
             match size(&subquery.subquery, known) {
                 Ok(size) => total = total.and(size),

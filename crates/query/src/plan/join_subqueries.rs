@@ -70,7 +70,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 /// The plan that a subquery asks, and the columns of the query around it that it names.
-fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+pub(super) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::ScalarSubquery(subquery)
         | Expr::Exists(Exists { subquery, .. })

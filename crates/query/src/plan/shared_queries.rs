@@ -3,6 +3,8 @@
 //!
 //! What must hold: what is drawn in a view is drawn anew wherever the view is named.
 
+use super::dependent_plans::plan_names_any;
+use super::join_subqueries::subquery_of;
 use crate::engine::Engine;
 use crate::memory::{SharedRows, SharedRowsExec};
 use async_trait::async_trait;
@@ -224,33 +226,17 @@ pub(super) fn share_outer(plan: LogicalPlan, state: &SessionState) -> Result<Log
 fn has_dependent_subquery(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     if let LogicalPlan::Join(join) = plan {
-        found |= names_outer(&join.right)?;
+        found |= plan_names_any(&join.right, &|_| true)?;
     }
     plan.apply_expressions(|expr| {
         expr.apply(|expr| {
-            let subquery = match expr {
-                Expr::ScalarSubquery(subquery) => subquery,
-                Expr::Exists(exists) => &exists.subquery,
-                Expr::InSubquery(within) => &within.subquery,
-                Expr::SetComparison(compared) => &compared.subquery,
-                _ => return Ok(TreeNodeRecursion::Continue),
-            };
-            found |= names_outer(&subquery.subquery)?;
+            if let Some(subquery) = subquery_of(expr) {
+                found |= plan_names_any(&subquery.subquery, &|_| true)?;
+            }
             Ok(TreeNodeRecursion::Continue)
         })
     })?;
     Ok(found)
-}
-
-/// Whether anything in a plan is a column of a query around it.
-fn names_outer(plan: &LogicalPlan) -> Result<bool> {
-    let is_outer = |expr: &Expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..)));
-    any(plan, |plan| {
-        let exprs = plan.expressions();
-        exprs
-            .iter()
-            .any(|expr| expr.exists(is_outer).unwrap_or(true))
-    })
 }
 
 /// A plan with the same columns, which runs once wherever it stands.

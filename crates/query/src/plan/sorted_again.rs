@@ -4,12 +4,13 @@
 //! join. Rules that come later merge projections into that join or exchange its sides, and then it says no more that it is one.
 
 use super::plain_rows::PlainRows;
-use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use hushdb_sql::Error;
 use std::sync::Arc;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -30,7 +31,10 @@ impl PhysicalOptimizerRule for SortedAgain {
         match (self.looks.optimize(Arc::clone(&plan), options), &self.sorts) {
             (Err(_), Some(sorts)) => {
                 let sorted = sorts.optimize(with_no_known_values(plan)?, options)?;
-                self.looks.optimize(sorted, options)
+                // The rule's own words are the whole plan, with the values that the statement has.
+                self.looks
+                    .optimize(sorted, options)
+                    .map_err(|_| not_in_order())
             }
             (looked, _) => looked,
         }
@@ -43,6 +47,14 @@ impl PhysicalOptimizerRule for SortedAgain {
     fn schema_check(&self) -> bool {
         self.looks.schema_check()
     }
+}
+
+fn not_in_order() -> DataFusionError {
+    Error::unsupported(
+        "the rows of this query cannot be brought into the order that it asks for: where it sorts by what has another value each time, such \
+         as random(), name that in a subquery and sort by the name",
+    )
+    .into()
 }
 
 /// The plan where nothing is said of columns with one value: of the one row of an aggregate without groups, and of what is written.
