@@ -92,6 +92,33 @@ pub(super) fn cast_moments(array: &ArrayRef, to: &DataType, lenient: bool) -> Re
     of_counts(values, to)
 }
 
+/// What clocks show at points in time that have no zone, as a type of times.
+pub(super) fn clocks(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let Some(unit) = unit_nanos(array.data_type()) else {
+        return Ok(cast(array, to)?);
+    };
+    let shown = |value: i64| {
+        let nanos = value.rem_euclid(NANOS_PER_DAY / unit) * unit;
+        is_finite(value, array.data_type()).then_some(nanos)
+    };
+    let values = counts(array)?;
+    let nanos: Int64Array = match lenient {
+        true => values.unary_opt(shown),
+        false => values.try_unary(|value| shown(value).ok_or_else(no_clock))?,
+    };
+    let nanos: ArrayRef = Arc::new(nanos);
+    let nanos = cast(&nanos, &DataType::Time64(TimeUnit::Nanosecond))?;
+    Ok(cast(&nanos, to)?)
+}
+
+fn no_clock() -> ArrowError {
+    let error = Error::new(
+        ErrorKind::Conversion,
+        "Can't get TIME of infinite TIMESTAMP",
+    );
+    ArrowError::ExternalError(Box::new(error))
+}
+
 /// What a zone's clocks make of a count of units of so many nanoseconds.
 fn shown(zone: Zone, value: i64, unit: i64, by: fn(Zone, i64) -> Option<i64>) -> Option<i64> {
     if zone == Zone::UTC {

@@ -22,7 +22,7 @@ use datafusion::arrow::array::{
     UInt32Array, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{CastOptions, cast_with_options, take};
+use datafusion::arrow::compute::{CastOptions, cast_with_options, interleave, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields as ArrowFields};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
@@ -64,23 +64,10 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
     };
     match (from, to) {
         (DataType::Null, _) => Ok(()),
-        (from, to) if enum_type(to).is_some() => {
-            match from.is_string() || enum_type(from).is_some() {
-                true => Ok(()),
-                false => {
-                    let (from, to) = (type_name(from), type_name(to));
-                    let text = format!("Unimplemented type for cast ({from} -> {to})");
-                    Err(Error::new(ErrorKind::Conversion, text).into())
-                }
-            }
-        }
+        // Each value says so, and a NULL has none.
+        (from, to) if is_unknown_cast(from, to) => Ok(()),
         (from, to) if let Some(members) = UnionType::members_of(to) => {
             check_cast_to_union(from, to, members)
-        }
-        (from, to) if UnionType::members_of(from).is_some() && !to.is_string() => {
-            let (from, to) = (type_name(from), type_name(to));
-            let text = format!("Unimplemented type for cast ({from} -> {to})");
-            Err(Error::new(ErrorKind::Conversion, text).into())
         }
         // As its text.
         (from, to) if enum_type(from).is_some() => check_nested_cast(&DataType::Utf8View, to),
@@ -116,6 +103,13 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
                 check_nested_cast(value, to_value)
             }
             _ => refused(""),
+        },
+        (DataType::Struct(fields), DataType::Map(..)) => match entry_types(to) {
+            Some((_, value)) => {
+                let mut fields = fields.iter();
+                fields.try_for_each(|field| check_nested_cast(field.data_type(), value))
+            }
+            None => refused(""),
         },
         (from, to) if from.is_nested() || to.is_nested() => refused(""),
         (from, to) => check_cast_of_times(from, to),
@@ -176,6 +170,9 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     if from == &DataType::Null {
         return Ok(new_null_array(to, array.len()));
     }
+    if is_unknown_cast(from, to) {
+        return cast_unknown(array, to, lenient);
+    }
     if let Some(members) = UnionType::members_of(to) {
         return cast_to_union(array, to, members, lenient);
     }
@@ -207,6 +204,9 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
         }
         DataType::Map(..) if from.is_string() => map_from_text(array, to, lenient),
         DataType::Map(..) if matches!(from, DataType::Map(..)) => map_from_map(array, to, lenient),
+        DataType::Map(..) if matches!(from, DataType::Struct(_)) => {
+            map_from_struct(array, to, lenient)
+        }
         DataType::Struct(fields) if from.is_string() => struct_from_text(array, fields, lenient),
         DataType::Struct(fields) => {
             let DataType::Struct(given) = from else {
@@ -475,6 +475,36 @@ fn map_from_map(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayR
     maps_at(to, (keys, values), offsets, map.nulls().cloned())
 }
 
+/// The values of structs by the names of their fields.
+fn map_from_struct(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let unlike = || unlike(array.data_type(), to);
+    let (key, value) = entry_fields(to).ok_or_else(unlike)?;
+    let structs = array.as_struct();
+    let names = structs.fields().iter().map(|field| Some(field.name()));
+    let names: ArrayRef = Arc::new(names.collect::<StringViewArray>());
+    let text = Field::new(key.name(), DataType::Utf8View, false);
+    let names = cast_field(&names, &text, key, lenient)?;
+    check_keys(&names, std::iter::once(0..names.len()))?;
+    let columns = structs.fields().iter().zip(structs.columns());
+    let columns = columns.map(|(own, column)| cast_field(column, own, value, lenient));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let valid: Vec<bool> = (0..structs.len())
+        .map(|row| structs.is_valid(row))
+        .collect();
+    let rows = (0..structs.len()).filter(|row| valid[*row]);
+    let places = rows.flat_map(|row| (0..columns.len()).map(move |column| (column, row)));
+    let places: Vec<(usize, usize)> = places.collect();
+    let columns: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
+    let values = interleave(&columns, &places)?;
+    let of_names = places.iter().map(|(column, _)| *column as u32);
+    let keys = take(&names, &UInt32Array::from_iter_values(of_names), None)?;
+    let lengths = valid.iter().map(|valid| match valid {
+        true => columns.len(),
+        false => 0,
+    });
+    maps(to, (keys, values), lengths.collect(), valid)
+}
+
 /// Which items a slice of lists has, and where they are among these.
 fn own_items(offsets: &OffsetBuffer<i32>) -> (Range<usize>, OffsetBuffer<i32>) {
     let first = offsets.first().copied().unwrap_or_default();
@@ -561,6 +591,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
 mod tests {
     use super::*;
     use crate::common_types::map_of;
+    use datafusion::arrow::array::Int32Array;
     use datafusion::arrow::datatypes::{Field, Int32Type};
 
     fn text(text: &str) -> ArrayRef {
@@ -592,7 +623,11 @@ mod tests {
         let other = DataType::Struct(vec![field("z")].into());
         assert!(check_nested_cast(&other, &point()).is_err());
         assert!(check_nested_cast(&list_of(other), &list_of(point())).is_err());
-        assert!(check_nested_cast(&DataType::Int32, &point()).is_err());
+        // That is an error of each value.
+        assert!(check_nested_cast(&DataType::Int32, &point()).is_ok());
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+        assert!(cast_nested(&numbers.slice(0, 1), &point(), false).is_err());
+        assert!(cast_nested(&numbers.slice(1, 1), &point(), false).is_ok());
     }
 
     #[test]

@@ -8,15 +8,16 @@
 use super::bit_cast::{cast_bits, is_of_bits};
 use super::convert::of_one_argument;
 use super::huge_cast::{cast_huge, is_huge_cast};
-use super::moment_cast::{cast_moments, is_of_moments};
+use super::moment_cast::{cast_moments, clocks, is_of_moments};
 use super::session_zone::{in_session_zone, zone_of};
 use super::text_values;
 use super::time_tz::{cast_times, is_of_times};
 use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, FixedSizeBinaryBuilder,
+    PrimitiveArray,
 };
-use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, internal_err};
@@ -53,7 +54,10 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
             *p > DIGITS_32
         }
         (T::Float64, T::Float32) => true,
-        (T::Timestamp(_, Some(_)), T::Time64(_)) => true,
+        // Arrow has no such cast, or takes the bits of the largest for a negative number.
+        (T::Boolean | T::UInt64, to) if to.is_decimal() => true,
+        (T::Timestamp(..), T::Time64(_)) => true,
+        (T::Binary | T::BinaryView, T::FixedSizeBinary(16)) => true,
         (from, to) if is_of_times(from, to) => true,
         (from, to) if from.is_decimal() => match (scale_of(from), scale_of(to)) {
             (Some(from), Some(to)) => from > to,
@@ -134,6 +138,15 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             from_decimal(array, to)?
         }
         (DataType::Float64, DataType::Float32) => to_float(array, lenient)?,
+        (DataType::Boolean, to) if to.is_decimal() => {
+            let bits = cast_with_options(array, &DataType::Int8, &strict)?;
+            cast_with_options(&bits, to, &strict)?
+        }
+        (DataType::UInt64, DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale)) => {
+            let wide = DataType::Decimal128(MAX_DIGITS_128, *scale);
+            let wide = cast_with_options(array, &wide, &strict)?;
+            cast_with_options(&wide, to, &strict)?
+        }
         (from, to) if from.is_decimal() && to.is_integer() => {
             // Rescaling rounds; a cast straight to an integer would cut.
             let whole = DataType::Decimal128(MAX_DIGITS_128, 0);
@@ -141,9 +154,12 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             cast_with_options(&whole, to, &strict)?
         }
         (from, to) if is_of_moments(from, to) => cast_moments(array, to, lenient)?,
-        (DataType::Timestamp(unit, Some(_)), DataType::Time64(_)) => {
+        (DataType::Timestamp(unit, _), DataType::Time64(_)) => {
             let shown = cast_moments(array, &DataType::Timestamp(*unit, None), lenient)?;
-            cast_with_options(&shown, to, &strict)?
+            clocks(&shown, to, lenient)?
+        }
+        (DataType::Binary | DataType::BinaryView, DataType::FixedSizeBinary(16)) => {
+            uuids_from_bytes(array, lenient)?
         }
         _ => cast_with_options(array, to, &strict)?,
     })
@@ -189,6 +205,22 @@ fn parsed<T: FromStr + Default>(value: i128, scale: i8, text: &mut String) -> T 
         Ok(()) => text.parse().unwrap_or_default(),
         Err(_) => T::default(),
     }
+}
+
+fn uuids_from_bytes(array: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
+    let bytes = cast(array, &DataType::BinaryView)?;
+    let mut uuids = FixedSizeBinaryBuilder::with_capacity(bytes.len(), 16);
+    for bytes in bytes.as_binary_view() {
+        match bytes {
+            Some(bytes) if bytes.len() == 16 => uuids.append_value(bytes)?,
+            Some(_) if !lenient => {
+                let text = "Could not convert a BLOB to UUID: it has not 16 bytes";
+                return Err(Error::new(ErrorKind::Conversion, text).into());
+            }
+            _ => uuids.append_null(),
+        }
+    }
+    Ok(Arc::new(uuids.finish()))
 }
 
 fn to_float(array: &ArrayRef, lenient: bool) -> Result<ArrayRef> {

@@ -6,7 +6,9 @@
 use super::make_moment::day_of;
 use super::zone::Zone;
 use crate::common_types::number_kind::is_huge;
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, StringViewArray,
+};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type,
@@ -18,6 +20,7 @@ use datafusion::common::Result;
 use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind, physical};
 use hushdb_storage::{HUGEINT, TimeTz};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -31,6 +34,7 @@ pub(super) fn reads(to: &DataType) -> bool {
     use DataType as T;
     to.is_integer()
         || is_huge(to)
+        || to.is_floating()
         || matches!(
             to,
             T::Decimal64(..)
@@ -88,9 +92,30 @@ pub(super) fn read(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
                 safe: lenient,
                 ..CastOptions::default()
             };
+            let array = match to.is_floating() {
+                true => &without_underscores(array)?,
+                false => array,
+            };
             Ok(cast_with_options(array, to, &strict)?)
         }
     }
+}
+
+/// Numbers without the underscores between their digits, for who does not read these.
+fn without_underscores(array: &ArrayRef) -> Result<ArrayRef> {
+    let view = cast(array, &DataType::Utf8View)?;
+    let texts = view.as_string_view();
+    let has_some = |text: &str| text.contains('_');
+    if !texts.iter().flatten().any(has_some) {
+        return Ok(view);
+    }
+    let bare = texts.iter().map(|text| match text {
+        Some(text) if has_some(text) && Number::read(text).is_some() => {
+            Some(Cow::Owned(text.replace('_', "")))
+        }
+        text => text.map(Cow::Borrowed),
+    });
+    Ok(Arc::new(bare.collect::<StringViewArray>()))
 }
 
 /// What is read, as what.

@@ -9,8 +9,8 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
-    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, UInt64Type,
+    DataType, Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    Time64MicrosecondType, TimeUnit, UInt64Type,
 };
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -108,8 +108,8 @@ pub(super) fn is_of_times(from: &DataType, to: &DataType) -> bool {
         (from, to) if *to == TIMETZ => {
             let is_moment = |unit: &TimeUnit| *unit == TimeUnit::Microsecond;
             match from {
-                DataType::Timestamp(unit, None) => is_moment(unit),
-                DataType::Time64(_) | DataType::Timestamp(_, Some(_)) => true,
+                DataType::Timestamp(unit, _) => is_moment(unit),
+                DataType::Time64(_) => true,
                 other => other.is_string(),
             }
         }
@@ -155,10 +155,15 @@ pub(super) fn cast_times(
         }
         DataType::Timestamp(..) => {
             let zone = Zone::of(array.data_type()).unwrap_or(Zone::UTC);
-            let instants = cast(array, &INSTANT())?;
-            let instants = instants.as_primitive::<TimestampMicrosecondType>().iter();
+            let is_finite = |instant: &i64| instant.saturating_abs() != i64::MAX;
+            // A TIMESTAMP that is infinitely far is an error; one with a time zone has no time.
+            let is_kept = |instant: &i64| is_finite(instant) || !is_of_zone(array);
+            // Of no other unit; Arrow's cast to instants does not reach the last years.
+            let instants = cast(array, &DataType::Int64)?;
+            let instants = instants.as_primitive::<Int64Type>().iter();
             column(instants.map(|instant| {
-                let time = instant.map(|instant| {
+                let time = instant.filter(is_kept).map(|instant| {
+                    let instant = Some(instant).filter(is_finite)?;
                     let offset = zone.offset(instant);
                     let shown = instant.checked_add(offset)?;
                     at(shown.rem_euclid(MICROS_PER_DAY), offset)
@@ -171,6 +176,10 @@ pub(super) fn cast_times(
         }
         _ => of_texts(array, lenient, zone),
     }
+}
+
+fn is_of_zone(array: &ArrayRef) -> bool {
+    matches!(array.data_type(), DataType::Timestamp(_, Some(_)))
 }
 
 fn out_of_range() -> Error {

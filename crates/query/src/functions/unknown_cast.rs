@@ -1,4 +1,4 @@
-//! Casts that Arrow has and DuckDB has not, as between days and numbers: an error for each value, NULL for TRY_CAST.
+//! Casts that DuckDB has not, as between days and numbers, or lists and numbers: an error for each value, NULL for TRY_CAST.
 //!
 //! What must hold: what a plan itself counts by days and ticks is no CAST, or is one that a function of its own does.
 
@@ -9,11 +9,12 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use hushdb_sql::type_names::type_name;
+use hushdb_sql::type_names::{enum_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
-/// Whether DuckDB has no cast from a type to another, neither of which is nested.
+/// Whether DuckDB has no cast from a type to another. What is within nested ones is not looked at.
 pub fn is_unknown_cast(from: &DataType, to: &DataType) -> bool {
     match [from, to].map(Kind::of) {
         [Some(from), Some(to)] => !from.casts_to(to),
@@ -31,12 +32,23 @@ enum Kind {
     Time,
     Instant,
     Interval,
+    List,
+    Struct,
+    Map,
+    Enum,
+    Union,
 }
 
 impl Kind {
     fn of(ty: &DataType) -> Option<Self> {
         use DataType as T;
         Some(match ty {
+            ty if enum_type(ty).is_some() => Self::Enum,
+            ty if UnionType::members_of(ty).is_some() => Self::Union,
+            T::List(_) | T::LargeList(_) | T::ListView(_) | T::LargeListView(_) => Self::List,
+            T::FixedSizeList(..) => Self::List,
+            T::Struct(_) => Self::Struct,
+            T::Map(..) => Self::Map,
             T::Boolean => Self::Number,
             number if number.is_numeric() => Self::Number,
             T::Binary | T::BinaryView => Self::Bytes,
@@ -50,13 +62,15 @@ impl Kind {
     }
 
     fn casts_to(self, to: Self) -> bool {
-        match self {
-            of if of == to => true,
-            Self::Bytes => to == Self::Uuid,
-            Self::Uuid => to == Self::Bytes,
-            Self::Day => to == Self::Instant,
-            Self::Instant => matches!(to, Self::Day | Self::Time),
-            Self::Number | Self::Time | Self::Interval => false,
+        match (self, to) {
+            (of, to) if of == to => true,
+            // Its text is what is read; which member takes a value, a union tells itself.
+            (Self::Enum, _) | (_, Self::Union) => true,
+            (Self::Bytes, Self::Uuid) | (Self::Uuid, Self::Bytes) => true,
+            (Self::Day, Self::Instant) => true,
+            (Self::Instant, Self::Day | Self::Time) => true,
+            (Self::Struct, Self::Map) => true,
+            _ => false,
         }
     }
 }
