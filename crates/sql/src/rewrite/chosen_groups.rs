@@ -2,12 +2,15 @@
 
 use crate::folded;
 use crate::operators::PLACE;
-use crate::walk::{visit_expressions, visit_own_expressions, visit_own_mut};
-use sqlparser::ast::{BinaryOperator, Expr, Function, GroupByExpr, Select, SelectItem, VisitorMut};
+use crate::walk::{visit_expressions, visit_own, visit_own_expressions, visit_own_mut};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, GroupByExpr, Select, SelectItem, Visitor, VisitorMut,
+};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates.
+/// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates. GROUP BY ALL groups
+/// by such columns, too.
 pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
     let Some(having) = &mut select.having else {
         return;
@@ -21,15 +24,61 @@ pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> b
         items: items.filter(|(name, _)| !groups.contains(name)).collect(),
         is_aggregate,
         inside: 0,
-        is_put_in: false,
     };
     let _ = visit_own_mut(having, &mut named);
-    if named.is_put_in
-        && matches!(select.group_by, GroupByExpr::All(_))
-        && let Some(groups) = all_groups(&select.projection, is_aggregate)
+    if matches!(select.group_by, GroupByExpr::All(_))
+        && let Some(mut groups) = all_groups(&select.projection, is_aggregate)
     {
+        let mut columns = Columns {
+            groups: &mut groups,
+            is_aggregate,
+            inside: 0,
+        };
+        let _ = visit_own(having, &mut columns);
         select.group_by = GroupByExpr::Expressions(groups, vec![]);
     }
+}
+
+/// Adds the columns to groups that stand outside of these and of aggregates.
+struct Columns<'a> {
+    groups: &'a mut Vec<Expr>,
+    is_aggregate: &'a dyn Fn(&str) -> bool,
+    /// How many groups, aggregates and lambdas there are around.
+    inside: usize,
+}
+
+impl Columns<'_> {
+    fn is_whole(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Function(function) if aggregates(function, self.is_aggregate) => true,
+            Expr::Lambda(_) => true,
+            _ => self.groups.contains(expr),
+        }
+    }
+}
+
+impl Visitor for Columns<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match is_column(expr) {
+            true if self.inside == 0 && !self.groups.contains(expr) => {
+                self.groups.push(expr.clone());
+            }
+            true => {}
+            false => self.inside += usize::from(self.is_whole(expr)),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.inside -= usize::from(!is_column(expr) && self.is_whole(expr));
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
 /// GROUP BY ALL groups by no constants: where a select list has nothing else to group by, there are no groups.
@@ -120,7 +169,6 @@ struct Items<'a> {
     is_aggregate: &'a dyn Fn(&str) -> bool,
     /// How many aggregates there are around.
     inside: usize,
-    is_put_in: bool,
 }
 
 impl Items<'_> {
@@ -145,7 +193,6 @@ impl VisitorMut for Items<'_> {
             Expr::Identifier(name) if self.inside == 0 => {
                 if let Some(item) = self.items.get(&folded(&name.value)) {
                     *expr = Expr::Nested(Box::new(item.clone()));
-                    self.is_put_in = true;
                 }
             }
             _ => {}
