@@ -3,8 +3,8 @@
 
 use super::planner::Planner;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select,
-    SelectItem, Visit, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, SelectItem,
+    Visit, VisitMut, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_expressions_mut, visit_mut};
 use hushdb_sql::{Error, Result, parse_expr};
@@ -15,15 +15,15 @@ const DRAWN: &str = "$drawn";
 /// Functions of which the planner writes arguments twice: all but the last.
 const REPEATED: [&str; 4] = ["coalesce", "ifnull", "nvl", "nullif"];
 
-/// Names what is drawn, where a statement would draw it twice.
+/// Names what is drawn, where a statement or an expression would draw it twice.
 ///
 /// # Errors
 /// `Internal` when a call of ours cannot be read.
-pub(super) fn name(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    if !any_repeated(planner, statement) {
+pub(super) fn name(planner: &Planner<'_>, parsed: &mut (impl Visit + VisitMut)) -> Result<()> {
+    if !any_repeated(planner, parsed) {
         return Ok(());
     }
-    match visit_mut(statement, &mut Namer { planner }) {
+    match visit_mut(parsed, &mut Namer { planner }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -412,6 +412,7 @@ impl<'a> Planner<'a> {
         schema: &DFSchema,
     ) -> Result<Expr> {
         self.expand_types(&mut expr)?;
+        drawn_operands::name(self, &mut expr)?;
         let names = schema.fields().iter().map(|field| field.name());
         let alike = names
             .filter(|name| folded(name) != **name)
