@@ -208,34 +208,37 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
             map_from_struct(array, to, lenient)
         }
         DataType::Struct(fields) if from.is_string() => struct_from_text(array, fields, lenient),
-        DataType::Struct(fields) => {
-            let DataType::Struct(given) = from else {
-                return Err(unlike(from, to));
-            };
-            let array = array.as_struct();
-            let by_place = is_row(given);
-            let column = |(place, field): (usize, &FieldRef)| {
-                let from = match by_place {
-                    true => Some(place),
-                    false => named(given, field.name()).map(|(place, _)| place),
-                };
-                let own = from.and_then(|place| given.get(place).zip(array.columns().get(place)));
-                match own {
-                    Some((own, column)) => cast_field(column, own, field, lenient),
-                    None => Ok(new_null_array(field.data_type(), array.len())),
-                }
-            };
-            let columns = fields.iter().enumerate().map(column);
-            let columns = columns.collect::<Result<Vec<_>>>()?;
-            let nulls = array.nulls().cloned();
-            Ok(Arc::new(StructArray::try_new(
-                fields.clone(),
-                columns,
-                nulls,
-            )?))
-        }
+        DataType::Struct(fields) => struct_from_struct(array, fields, lenient),
         _ => cast_leaf(array, to, lenient),
     }
+}
+
+fn struct_from_struct(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Result<ArrayRef> {
+    let DataType::Struct(given) = array.data_type() else {
+        let to = DataType::Struct(fields.clone());
+        return Err(unlike(array.data_type(), &to));
+    };
+    let array = array.as_struct();
+    let by_place = is_row(given);
+    let column = |(place, field): (usize, &FieldRef)| {
+        let from = match by_place {
+            true => Some(place),
+            false => named(given, field.name()).map(|(place, _)| place),
+        };
+        let own = from.and_then(|place| given.get(place).zip(array.columns().get(place)));
+        match own {
+            Some((own, column)) => cast_field(column, own, field, lenient),
+            None => Ok(new_null_array(field.data_type(), array.len())),
+        }
+    };
+    let columns = fields.iter().enumerate().map(column);
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let nulls = array.nulls().cloned();
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        columns,
+        nulls,
+    )?))
 }
 
 /// The values of a field as those of another, of which one or both may be JSON.
