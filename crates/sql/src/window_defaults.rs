@@ -1,4 +1,4 @@
-//! `lag(x, n, y) OVER w` where `y` is no constant: `y` stands where there is no such row.
+//! `lag(x, n, y) OVER w` where `y` is no constant: `y` stands where there is no such row, as a value of the type of `x`.
 
 use super::calls::all_unnamed;
 use super::template::template;
@@ -43,11 +43,11 @@ pub(super) fn apply(function: &Function) -> Result<Option<Expr>> {
     };
     // A row that is there has a value where NULLs are passed over.
     match passes_nulls {
-        true => template("coalesce($1, $2)", &[call(None), default]).map(Some),
+        true => template("coalesce($1, cast_to_type($2, $1))", &[call(None), default]).map(Some),
         false => {
             let is_there = call(Some(template("1", &[])?));
             template(
-                "CASE WHEN $1 = 1 THEN $2 ELSE $3 END",
+                "CASE WHEN $1 = 1 THEN $2 ELSE cast_to_type($3, $2) END",
                 &[is_there, call(None), default],
             )
             .map(Some)

@@ -25,6 +25,8 @@ use hushdb_storage::{BIT, TIMETZ};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+const CAST_TO_TYPE: &str = "cast_to_type";
+
 /// Puts our conversion functions where a CAST needs them.
 #[derive(Debug)]
 pub(super) struct DuckCasts {
@@ -112,6 +114,9 @@ impl DuckCasts {
             Expr::ScalarFunction(call) if call.func.name() == POSTGRES_TEXT => {
                 return self.of_postgres(expr, schema);
             }
+            Expr::ScalarFunction(call) if call.func.name() == CAST_TO_TYPE => {
+                return self.to_type_of(expr, schema);
+            }
             _ => return self.texts(expr, schema),
         };
         if let Some(text) = postgres_literals::text_of(inner) {
@@ -165,6 +170,19 @@ impl DuckCasts {
             false => self.or_error(&from, inner, field)?,
         };
         Ok(rewritten.map_or_else(|| Transformed::no(expr.clone()), Transformed::yes))
+    }
+
+    /// `cast_to_type(value, other)`, which the library would make its own CAST of only later.
+    fn to_type_of(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let Expr::ScalarFunction(call) = &expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let [value, other] = call.args.as_slice() else {
+            return Ok(Transformed::no(expr));
+        };
+        let (_, to) = other.to_field(schema)?;
+        let cast = Expr::Cast(Cast::new_from_field(Box::new(value.clone()), to));
+        Ok(Transformed::yes(self.rewrite(cast, schema)?.data))
     }
 
     /// CAST, where it is a function of ours.

@@ -213,7 +213,8 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 results.push(then.as_mut());
             }
             results.extend(else_expr.iter_mut().map(|e| e.as_mut()));
-            let mut changed = unify(&mut results, For::Value, schema)?;
+            let mut changed =
+                unify(&mut results, For::Value, schema)? || as_planned(&mut results, schema)?;
             if let Some(expr) = expr {
                 tests.push(expr.as_mut());
                 changed |= unify(&mut tests, For::Comparison, schema)?;
@@ -228,6 +229,9 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             unify(&mut args.iter_mut().collect::<Vec<_>>(), For::Value, schema)?
         }
+        Expr::WindowFunction(window) if ["lag", "lead"].contains(&window.fun.name()) => {
+            as_its_value(&mut window.params.args, schema)?
+        }
         Expr::Like(like) | Expr::SimilarTo(like) => texts_of_enums(like, schema)?,
         Expr::InSubquery(within) => one_type_with_query(within, schema)?,
         _ => false,
@@ -237,6 +241,42 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         false if changed => Transformed::yes(expr),
         false => Transformed::no(expr),
     })
+}
+
+/// Brings what `lag(value, n, otherwise)` gives otherwise to the type of its value; whether it had another.
+fn as_its_value(args: &mut [Expr], schema: &DFSchema) -> Result<bool> {
+    let [value, _, otherwise] = args else {
+        return Ok(false);
+    };
+    let (to, from) = (value.get_type(schema)?, otherwise.get_type(schema)?);
+    let is_other = to != from && !to.is_null() && !from.is_null();
+    if is_other {
+        *otherwise = Expr::Cast(Cast::new(Box::new(std::mem::take(otherwise)), to));
+    }
+    Ok(is_other)
+}
+
+/// Brings the results of a CASE to the type that the planner will give it; whether they had several. Until then the type of a CASE is
+/// that of its first result, and whoever asks takes it for another.
+fn as_planned(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    let types = results.iter().map(|result| result.get_type(schema));
+    let Ok(types) = types.collect::<Result<Vec<_>>>() else {
+        return Ok(false);
+    };
+    let known: Vec<&DataType> = types.iter().filter(|of| !of.is_null()).collect();
+    let is_one = known.windows(2).all(|two| two[0] == two[1]);
+    let all = |is: fn(&DataType) -> bool| known.iter().all(|of| is(of));
+    // Of what has nothing in common, the planner's cast is an error.
+    if is_one || !all(DataType::is_numeric) && !all(DataType::is_temporal) {
+        return Ok(false);
+    }
+    let Ok(to) = column_type(&types) else {
+        return Ok(false);
+    };
+    for result in results {
+        **result = to_type(std::mem::take(*result), &to, schema)?;
+    }
+    Ok(true)
 }
 
 /// Brings what is looked for in a query, and its column, to one type; whether they have one.
