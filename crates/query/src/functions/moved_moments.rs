@@ -91,10 +91,9 @@ impl Moved {
             Move::Finite => finite(&of)?,
             Move::MomentPlus | Move::MomentMinus => {
                 let add = self.how == Move::MomentPlus;
-                let zone = Zone::of(of.data_type()).filter(|zone| *zone != Zone::UTC);
                 match &args.args[1] {
-                    by if zone.is_some() => {
-                        instants_moved(&of, &by.to_array(rows)?, add, zone.unwrap_or(Zone::UTC))?
+                    by if let Some(zone) = Zone::of(of.data_type()) => {
+                        instants_moved(&of, &by.to_array(rows)?, add, zone)?
                     }
                     ColumnarValue::Scalar(by) => {
                         moment_moved(&of, by.is_null(), &by.to_scalar()?, add)?

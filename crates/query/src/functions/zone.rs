@@ -187,8 +187,7 @@ impl Zone {
 }
 
 impl Zone {
-    /// An instant after an interval: months, days and the rest one after the other, or the other way round if it goes back anywhere, as
-    /// in DuckDB.
+    /// An instant after an interval: months, days and the rest one after the other; a rest that goes back comes first, as in DuckDB.
     pub(super) fn plus(self, instant: i64, by: IntervalMonthDayNano) -> Option<i64> {
         if !is_near(instant) {
             return Some(instant);
@@ -202,9 +201,8 @@ impl Zone {
                 self.instant(moved(self.local(at)?, months, 1)?)
             }
         };
-        let back = by.months < 0 || by.days < 0 || by.nanoseconds < 0;
-        let moved = match back && self != Self::UTC {
-            true => months(days(rest(instant)?)?),
+        let moved = match by.nanoseconds < 0 {
+            true => days(months(rest(instant)?)?),
             false => rest(days(months(instant)?)?),
         };
         moved.filter(|at| is_near(*at))
