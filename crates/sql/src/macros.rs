@@ -24,6 +24,14 @@ use std::ops::ControlFlow;
 pub const REGEXP_GROUPS: &str = "$regexp_groups";
 /// What an expression is where it does not fail, and else NULL.
 pub const TRIED: &str = "$try";
+/// `strptime` in a format with `%z` or `%Z`, which gives a TIMESTAMP WITH TIME ZONE.
+pub const STRPTIME_ZONED: &str = "$strptime_zoned";
+/// The same of `try_strptime`.
+pub const TRY_STRPTIME_ZONED: &str = "$try_strptime_zoned";
+/// `strptime` in a format with `%n`, which gives a TIMESTAMP_NS.
+pub const STRPTIME_NANOS: &str = "$strptime_nanos";
+/// The same of `try_strptime`.
+pub const TRY_STRPTIME_NANOS: &str = "$try_strptime_nanos";
 /// The version of a UUID.
 pub const UUID_VERSION: &str = "$uuid_version";
 /// The millisecond of a UUID of version 7.
@@ -437,7 +445,7 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
         ("struct_extract_at", [of, at]) => Ok(at_constant(of, at)),
         ("strptime" | "try_strptime", [text, formats]) => match items(formats) {
             Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
-            None => Ok(None),
+            None => Ok(in_form_of_another_type(name, text, formats)),
         },
         ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
             "cast_to_type cannot be used to cast to NULL: cast it to a type",
@@ -569,10 +577,40 @@ fn in_one_of_forms(name: &str, text: &Expr, formats: &[Expr]) -> Result<Expr> {
     let Some((last, others)) = formats.split_last() else {
         return Err(Error::binder(format!("{name} needs a format")));
     };
-    let read = |name: &str, format: &Expr| call(name, vec![text.clone(), format.clone()]);
+    let read = |name: &str, format: &Expr| {
+        in_form_of_another_type(name, text, format)
+            .unwrap_or_else(|| call(name, vec![text.clone(), format.clone()]))
+    };
     let mut all: Vec<Expr> = others.iter().map(|f| read("try_strptime", f)).collect();
     all.push(read(name, last));
     Ok(call("coalesce", all))
+}
+
+/// What a text says in a format that is written out and has a time zone or nanoseconds in it, which make it of another type.
+fn in_form_of_another_type(name: &str, text: &Expr, format: &Expr) -> Option<Expr> {
+    let Expr::Value(written) = format else {
+        return None;
+    };
+    let mut letters = match &written.value {
+        Value::SingleQuotedString(written) => written.chars(),
+        _ => return None,
+    };
+    let (mut has_zone, mut has_nanos) = (false, false);
+    while letters.any(|c| c == '%') {
+        match letters.find(|c| *c != '-') {
+            Some('z' | 'Z') => has_zone = true,
+            Some('n') => has_nanos = true,
+            _ => {}
+        }
+    }
+    let reads = match (name == "strptime", has_zone, has_nanos) {
+        (true, true, _) => STRPTIME_ZONED,
+        (true, false, true) => STRPTIME_NANOS,
+        (false, true, _) => TRY_STRPTIME_ZONED,
+        (false, false, true) => TRY_STRPTIME_NANOS,
+        (_, false, false) => return None,
+    };
+    Some(quoted_call(reads, vec![text.clone(), format.clone()]))
 }
 
 /// Gives a function that goes by another name the one that is known.

@@ -4,30 +4,71 @@
 
 use super::make_moment::day_of;
 use super::plain::{Columns, Form, Kind, Run, plain};
-use super::room::Room;
 use super::strftime::{MONTHS, WEEKDAYS};
-use datafusion::arrow::array::{ArrayRef, TimestampMicrosecondArray};
+use super::zone::Zone;
+use datafusion::arrow::array::{ArrayRef, Int64Array};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{
+    Error, ErrorKind, STRPTIME_NANOS, STRPTIME_ZONED, TRY_STRPTIME_NANOS, TRY_STRPTIME_ZONED,
+};
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    const TEXTS: &[Kind] = &[Kind::Text, Kind::Text];
-    let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
-    let strict = Run::Whole(moment.clone(), |columns, _: &mut Room| read(columns, false));
-    let lenient = Run::Whole(moment, |columns, _: &mut Room| read(columns, true));
+    let of = |name: &'static [&'static str], reading: Reading, run| {
+        const TEXTS: &[Kind] = &[Kind::Text, Kind::Text];
+        let form = Form::new(TEXTS, Run::Whole((reading.ty)(), run));
+        plain(name, vec![form], memory)
+    };
     vec![
-        plain(&["strptime"], vec![Form::new(TEXTS, strict)], memory),
-        plain(&["try_strptime"], vec![Form::new(TEXTS, lenient)], memory),
+        of(&["strptime"], MOMENT, |c, _| read(c, MOMENT, false)),
+        of(&["try_strptime"], MOMENT, |c, _| read(c, MOMENT, true)),
+        of(&[STRPTIME_ZONED], INSTANT, |c, _| read(c, INSTANT, false)),
+        of(&[TRY_STRPTIME_ZONED], INSTANT, |c, _| {
+            read(c, INSTANT, true)
+        }),
+        of(&[STRPTIME_NANOS], NANOS, |c, _| read(c, NANOS, false)),
+        of(&[TRY_STRPTIME_NANOS], NANOS, |c, _| read(c, NANOS, true)),
     ]
 }
 
-fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
+/// What is made of the parts of a text: a type of points in time, and the count of its unit, where an unknown zone is an error or nothing.
+struct Reading {
+    ty: fn() -> DataType,
+    count: fn(&Parts<'_>, bool) -> Result<Option<i64>, Error>,
+}
+
+const MOMENT: Reading = Reading {
+    ty: || DataType::Timestamp(TimeUnit::Microsecond, None),
+    count: |parts, _| match parts.is_plain() {
+        true => Ok(parts.moment()),
+        false => Err(Error::unsupported(
+            "%n, %z and %Z in a format of strptime that is computed are not there yet: write the format out",
+        )),
+    },
+};
+
+/// A format with `%z` or `%Z`.
+const INSTANT: Reading = Reading {
+    ty: || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+    count: |parts, lenient| match parts.instant() {
+        Err(_) if lenient => Ok(None),
+        instant => instant,
+    },
+};
+
+/// A format with `%n`.
+const NANOS: Reading = Reading {
+    ty: || DataType::Timestamp(TimeUnit::Nanosecond, None),
+    count: |parts, _| Ok(parts.nanos_since_1970()),
+};
+
+fn read(columns: &Columns, reading: Reading, lenient: bool) -> Result<ArrayRef> {
     let moments = columns.rows().map(|row| {
         if row.has_null() {
             // What is no format is told of whatever the text is.
@@ -40,17 +81,18 @@ fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
             Parts::read("", row.text(1))?;
             return Ok(Some(special));
         }
-        let found = Parts::read(row.text(0), row.text(1))?.and_then(|parts| parts.moment());
+        let parts = Parts::read(row.text(0), row.text(1))?;
+        let found = parts.map_or(Ok(None), |parts| (reading.count)(&parts, lenient));
         match (found, lenient) {
-            (None, false) => Err(Error::new(
+            (Ok(None), false) => Err(Error::new(
                 ErrorKind::InvalidInput,
                 "Could not parse string according to format specifier; try_strptime gives NULL instead",
             )),
-            (found, _) => Ok(found),
+            (found, _) => found,
         }
     });
-    let moments = moments.collect::<Result<TimestampMicrosecondArray, Error>>()?;
-    Ok(Arc::new(moments))
+    let moments = moments.collect::<Result<Int64Array, Error>>()?;
+    Ok(cast(&moments, &(reading.ty)())?)
 }
 
 /// A point in time that has a name in every format.
@@ -80,7 +122,12 @@ struct Parts<'a> {
     is_of_twelve: bool,
     minute: i64,
     second: i64,
-    micros: i64,
+    nanos: i64,
+    /// How far before UTC its clock is, in seconds.
+    offset: Option<i64>,
+    /// The time zone of its clock, or what is none.
+    zone: Option<&'a str>,
+    has_nanos: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -97,7 +144,10 @@ impl<'a> Parts<'a> {
             is_of_twelve: false,
             minute: 0,
             second: 0,
-            micros: 0,
+            nanos: 0,
+            offset: None,
+            zone: None,
+            has_nanos: false,
         };
         if format.is_empty() {
             return Err(unreadable("Empty format string"));
@@ -174,11 +224,12 @@ impl<'a> Parts<'a> {
             'c' => self.take_all("%Y-%m-%d %H:%M:%S")?.then_some(()),
             'x' => self.take_all("%Y-%m-%d")?.then_some(()),
             'X' | 'T' => self.take_all("%H:%M:%S")?.then_some(()),
-            'n' | 'z' | 'Z' => {
-                return Err(Error::unsupported(
-                    "%n, %z and %Z in strptime are not there yet; take them out of the format",
-                ));
+            'n' => {
+                self.has_nanos = true;
+                self.fraction(9)
             }
+            'z' => self.offset(),
+            'Z' => self.zone(),
             _ => return Err(unreadable("Unrecognized format for strptime")),
         })
     }
@@ -209,8 +260,69 @@ impl<'a> Parts<'a> {
         let before = self.rest.len();
         let value = self.number(most)?;
         let taken = u32::try_from(before - self.rest.len()).ok()?;
-        self.micros = value * 10_i64.checked_pow(6_u32.checked_sub(taken)?)?;
+        self.nanos = value * 10_i64.checked_pow(9_u32.checked_sub(taken)?)?;
         Some(())
+    }
+
+    /// `+HH`, `+HHMM`, `+HH:MM` or `+HH:MM:SS`, before UTC or behind it.
+    fn offset(&mut self) -> Option<()> {
+        let sign = match self.rest.as_bytes().first()? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return None,
+        };
+        self.rest = &self.rest[1..];
+        let mut seconds = self.two_digits()? * 3600;
+        for unit in [60, 1] {
+            let before = self.rest;
+            self.rest = before.strip_prefix(':').unwrap_or(before);
+            let has_colon = self.rest.len() < before.len();
+            let is_next = self.rest.as_bytes().first().is_some_and(u8::is_ascii_digit);
+            match has_colon || is_next && unit == 60 {
+                true => seconds += self.two_digits()? * unit,
+                false => break,
+            }
+        }
+        self.offset = Some(sign * seconds);
+        Some(())
+    }
+
+    fn two_digits(&mut self) -> Option<i64> {
+        let before = self.rest.len();
+        let number = self.number(2)?;
+        (before - self.rest.len() == 2).then_some(number)
+    }
+
+    /// The name of a time zone, up to a space.
+    fn zone(&mut self) -> Option<()> {
+        let end = self.rest.find(is_space).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.zone = Some(name).filter(|name| !name.is_empty());
+        self.zone.map(|_| ())
+    }
+
+    /// Whether there is no more to it than a point in time without a zone in microseconds.
+    fn is_plain(&self) -> bool {
+        self.offset.is_none() && self.zone.is_none() && !self.has_nanos
+    }
+
+    /// Microseconds since 1970 of UTC.
+    fn instant(&self) -> Result<Option<i64>, Error> {
+        let Some(moment) = self.moment() else {
+            return Ok(None);
+        };
+        Ok(match (self.offset, self.zone) {
+            (Some(offset), _) => moment.checked_sub(offset * 1_000_000),
+            (None, Some(zone)) => Zone::known(zone)?.instant(moment),
+            (None, None) => Some(moment),
+        })
+    }
+
+    /// Nanoseconds since 1970.
+    fn nanos_since_1970(&self) -> Option<i64> {
+        let micros = self.day_and_clock()?;
+        micros.checked_mul(1000)?.checked_add(self.nanos)
     }
 
     /// The place of the name that comes next.
@@ -226,6 +338,11 @@ impl<'a> Parts<'a> {
 
     /// Microseconds since 1970.
     fn moment(&self) -> Option<i64> {
+        self.day_and_clock()?.checked_add((self.nanos + 500) / 1000)
+    }
+
+    /// Microseconds since 1970, without fractions of a second.
+    fn day_and_clock(&self) -> Option<i64> {
         let days = match self.counted.by {
             By::Nothing | By::Year | By::Month => day_of(self.year, self.month, self.day)?,
             _ => self.counted.day(self.year)?,
@@ -241,7 +358,7 @@ impl<'a> Parts<'a> {
         if hour > 23 || self.minute > 59 || self.second > 59 {
             return None;
         }
-        let micros = (hour * 3600 + self.minute * 60 + self.second) * 1_000_000 + self.micros;
+        let micros = (hour * 3600 + self.minute * 60 + self.second) * 1_000_000;
         i64::from(days)
             .checked_mul(MICROS_PER_DAY)?
             .checked_add(micros)
