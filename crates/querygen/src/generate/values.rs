@@ -3,7 +3,6 @@
 use super::queries::{below, items, sorted_by_all};
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
-use crate::literals::simplest;
 use crate::tree::{Expression, Query, Select};
 
 impl Generator {
@@ -18,7 +17,6 @@ impl Generator {
                     let condition = self.condition(&inner, 1);
                     return Some(Expression::call(ty.clone(), form, vec![list, condition]));
                 }
-                let list = without_comprehension(list);
                 let other = self.variable();
                 let inner = with_variable(&inner, &other, ty);
                 let form = format!("list_reduce({{}}, ({name}, {other}) -> {{}}, {{}})");
@@ -54,7 +52,6 @@ impl Generator {
                 let at = self.variable();
                 let inner = with_variable(&inner, &at, &ColumnType::BigInt);
                 let form = format!("list_transform({{}}, ({name}, {at}) -> {{}})");
-                let list = without_comprehension(list);
                 (form, vec![list, self.expression(item, &inner, 1)])
             }
             _ => {
@@ -124,14 +121,6 @@ impl Generator {
             arguments: vec![],
             query: Box::new(query),
         }
-    }
-}
-
-/// A list comprehension is not read yet before a lambda of two variables.
-fn without_comprehension(list: Expression) -> Expression {
-    match list.to_string().contains(" FOR ") {
-        true => Expression::literal(list.ty().clone(), simplest(list.ty())),
-        false => list,
     }
 }
 

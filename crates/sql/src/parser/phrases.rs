@@ -25,7 +25,6 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     values_in_from(tokens);
     stars_like(tokens);
     names_before_colons(tokens);
-    comprehensions(tokens);
     json_arrows(tokens);
     percents(tokens);
     typed_texts(tokens);
@@ -33,6 +32,8 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     unpacked_columns(tokens);
     open_ends(tokens);
     by_position(tokens);
+    // Last, since its mark is no bracket to the others.
+    comprehensions(tokens);
 }
 
 /// `CREATE TABLE ... AS query WITH NO DATA` is one of no rows of the query.
