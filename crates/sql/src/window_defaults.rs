@@ -25,10 +25,9 @@ pub(super) fn apply(function: &Function) -> Result<Option<Expr>> {
         matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
     };
     let passes_nulls = function.null_treatment.is_some() || list.clauses.iter().any(passes_nulls);
-    // Of a row that is computed, too, the planner's rules know the default.
-    let is_written =
-        is_constant(&far) && !matches!(&far, Expr::Value(far) if far.value == Value::Null);
-    if is_constant(&default) || !is_written && !passes_nulls {
+    // Of a row that is computed, too, and of none, the planner's rules know the default.
+    let is_none = matches!(&far, Expr::Value(far) if far.value == Value::Null);
+    if is_constant(&default) || is_none || !is_constant(&far) && !passes_nulls {
         return Ok(None);
     }
     let call = |first: Option<Expr>| {

@@ -72,14 +72,19 @@ impl ExcludedRows {
         Ok(Transformed::yes(Expr::WindowFunction(window)))
     }
 
-    /// `lag(x, n)` where `n` is no constant.
+    /// `lag(x, n)` where `n` is no constant, or NULL: there is no such row then, whether NULLs are passed over or not.
     fn of_computed_row(&self, mut window: Box<WindowFunction>) -> Transformed<Expr> {
         let name = window.fun.name();
+        let far = window.params.args.get(1).map(is_unknown);
         let of_another = matches!(name, "lag" | "lead")
-            && window.params.null_treatment.is_none()
-            && window.params.args.get(1).is_some_and(is_computed);
+            && match far {
+                Some(Some(is_unknown)) => is_unknown,
+                Some(None) => window.params.null_treatment.is_none(),
+                None => false,
+            };
         if of_another {
             window.fun = neighbour(name, &self.memory);
+            window.params.null_treatment = None;
             if let Some(far) = window.params.args.get_mut(1) {
                 *far = cast(std::mem::take(far), DataType::Int64);
             }
@@ -106,12 +111,12 @@ fn is_mark(expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::ScalarFunction(call) if call.name() == name)
 }
 
-/// Whether a distance is none that is written, or an unknown one, which the library takes for one.
-fn is_computed(far: &Expr) -> bool {
+/// Whether a distance that is written is NULL, which the library takes for none; `None` for one that is computed.
+fn is_unknown(far: &Expr) -> Option<bool> {
     match far {
-        Expr::Literal(far, _) => far.is_null(),
-        Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) => is_computed(expr),
-        _ => true,
+        Expr::Literal(far, _) => Some(far.is_null()),
+        Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) => is_unknown(expr),
+        _ => None,
     }
 }
 
