@@ -242,19 +242,39 @@ pub(super) fn bracket(select: &mut Select) {
     };
     for table in &mut select.from {
         mark(table, star);
-        let Some(last) = table.joins.iter().rposition(merges) else {
-            continue;
-        };
-        let after = table.joins.split_off(last + 1);
-        let bracketed = TableWithJoins {
-            relation: table.relation.clone(),
-            joins: std::mem::replace(&mut table.joins, after),
-        };
-        table.relation = TableFactor::NestedJoin {
-            table_with_joins: Box::new(bracketed),
-            alias: None,
-        };
+        bracket_left(table);
     }
+}
+
+/// Brackets the last of such joins with all to its left. A LATERAL join there keeps brackets of its own, around what it may name: the
+/// planner alone tells it what that is.
+fn bracket_left(table: &mut TableWithJoins) {
+    let Some(last) = table.joins.iter().rposition(merges) else {
+        return;
+    };
+    let after = table.joins.split_off(last + 1);
+    if let Some(lateral) = table.joins.iter().rposition(is_lateral) {
+        let behind = table.joins.split_off(lateral + 1);
+        bracket_left(table);
+        enclose(table, behind);
+    }
+    enclose(table, after);
+}
+
+/// Puts brackets around what there is, before joins.
+fn enclose(table: &mut TableWithJoins, after: Vec<Join>) {
+    let enclosed = TableWithJoins {
+        relation: table.relation.clone(),
+        joins: std::mem::replace(&mut table.joins, after),
+    };
+    table.relation = TableFactor::NestedJoin {
+        table_with_joins: Box::new(enclosed),
+        alias: None,
+    };
+}
+
+fn is_lateral(join: &Join) -> bool {
+    matches!(join.relation, TableFactor::Derived { lateral: true, .. }) && !merges(join)
 }
 
 /// Whether a join merges columns.
