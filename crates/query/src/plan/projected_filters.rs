@@ -1,16 +1,20 @@
 //! `ProjectedFilters`: DataFusion's rule that pushes projections down, which takes the columns that a filter's condition reads for those
-//! that the filter gives, where that gives only some of them: of two columns with one name and place it took the other.
+//! that the filter gives, where that gives only some of them: of two columns with one name and place it took the other. It also computes
+//! parts of a join's condition below the join, for which it takes a lambda that names columns of one side.
 //!
-//! What must hold: the rule meets no filter that has a projection within it, but those that it makes.
+//! What must hold: the rule meets no filter that has a projection within it, but those that it makes, and no join with a lambda.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, LambdaExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
+use datafusion::physical_plan::projection::{
+    ProjectionExec, ProjectionExpr, remove_unnecessary_projections,
+};
 use std::sync::Arc;
 
 /// The rule, over plans whose filters have their projections above them.
@@ -30,7 +34,14 @@ impl PhysicalOptimizerRule for ProjectedFilters {
                 None => Ok(Transformed::no(node)),
             }
         })?;
-        self.0.optimize(plain.data, options)
+        match has_lambda(&plain.data)? {
+            // All else that the rule does.
+            true => Ok(plain
+                .data
+                .transform_down(remove_unnecessary_projections)?
+                .data),
+            false => self.0.optimize(plain.data, options),
+        }
     }
 
     fn name(&self) -> &str {
@@ -40,6 +51,19 @@ impl PhysicalOptimizerRule for ProjectedFilters {
     fn schema_check(&self) -> bool {
         self.0.schema_check()
     }
+}
+
+/// Whether the condition of a join has a lambda.
+fn has_lambda(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| {
+        let join = node.downcast_ref::<NestedLoopJoinExec>();
+        let filter = join.and_then(NestedLoopJoinExec::filter);
+        filter.map_or(Ok(false), |filter| {
+            filter
+                .expression()
+                .exists(|expr| Ok(expr.is::<LambdaExpr>()))
+        })
+    })
 }
 
 /// The filter, and above it the projection that it has.
