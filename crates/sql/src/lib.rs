@@ -160,6 +160,7 @@ pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
 pub use typed_macros::{ArgumentTypes, CastCost};
+pub use unused_queries::leave_out_unused;
 pub use user_macros::{FindMacro, expand_macros};
 pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};

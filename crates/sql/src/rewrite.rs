@@ -40,7 +40,7 @@ use super::set_operations;
 use super::set_order;
 use super::sql_text::sql_text;
 use super::template::template;
-use super::unused_queries;
+use super::unused_queries::leave_out_unused;
 use super::using_joins;
 use super::value_names::{self, in_brackets, is_value};
 use super::walk::finish;
@@ -139,7 +139,7 @@ impl<'a> Rewriter<'a> {
 
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
-        unused_queries::leave_out(query);
+        leave_out_unused(query);
         named_columns::of_with(query)?;
         json_values::cast_nulls(query);
         distinct_on::number_rows(query)?;

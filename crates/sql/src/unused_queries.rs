@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// Takes them out of a query's WITH.
-pub(super) fn leave_out(query: &mut Query) {
+pub fn leave_out_unused(query: &mut Query) {
     let Some(mut with) = query.with.take() else {
         return;
     };

@@ -6,7 +6,7 @@
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, VisitorMut, With};
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result, folded};
+use hushdb_sql::{Error, Result, folded, leave_out_unused};
 use std::ops::ControlFlow;
 
 /// How a walk goes on.
@@ -57,8 +57,9 @@ impl Seen {
     }
 }
 
-/// Visits the queries of a query's WITH.
+/// Visits the queries of a query's WITH, but for those that nothing names.
 pub(super) fn enter(walker: &mut impl WithWalker, query: &mut Query) -> Flow {
+    leave_out_unused(query);
     let outside = walker.seen().tables.len();
     let mut with = query.with.take();
     if let Some(with) = &mut with {
