@@ -18,10 +18,10 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-pub(super) const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
-     WHEN list_contains($1, true) THEN true END";
-pub(super) const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
-     WHEN list_contains($1, false) THEN false END";
+pub(super) const LIST_BOOL_AND: &str = "CASE WHEN list_transform($1, \"$one\" -> \"$one\" IS TRUE) IS NULL THEN NULL \
+     WHEN list_contains($1, false) THEN false WHEN list_contains($1, true) THEN true END";
+pub(super) const LIST_BOOL_OR: &str = "CASE WHEN list_transform($1, \"$one\" -> \"$one\" IS TRUE) IS NULL THEN NULL \
+     WHEN list_contains($1, true) THEN true WHEN list_contains($1, false) THEN false END";
 pub(super) const LIST_STRING_AGG: &str =
     "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END";
 const SEPARATED_TEXTS: &str =
@@ -468,22 +468,15 @@ fn gathers(query: &Query) -> Option<(&Expr, Vec<OrderByExpr>)> {
     else {
         return None;
     };
-    let name = match select.projection.as_slice() {
-        [SelectItem::ExprWithAlias { alias, .. }] if select.from.is_empty() => {
-            Some(folded(&alias.value))
-        }
-        _ => None,
-    };
     let keys = match query.order_by.as_ref().map(|order| &order.kind) {
         None => vec![],
         Some(OrderByKind::Expressions(keys)) => keys.clone(),
         Some(OrderByKind::All(_)) => return None,
     };
-    // `ORDER BY 1` is the column, and so is its name, where it is no column of FROM.
+    // `ORDER BY 1` is the column. What its name means was put in before.
     let keys = keys.into_iter().map(|key| OrderByExpr {
         expr: match key.expr {
             Expr::Value(_) => item.clone(),
-            Expr::Identifier(key) if name == Some(folded(&key.value)) => item.clone(),
             other => other,
         },
         ..key

@@ -72,12 +72,12 @@ pub(crate) fn common_of<'a>(
                     .flatten(),
             };
             integer
-                .or_else(|| numbers::common(items.into_iter(), what))
+                .or_else(|| numbers::common(items.iter().cloned(), what))
                 .or_else(|| temporal::common(&types))
                 .or_else(|| match what {
                     For::Comparison => temporal::beside_text(&types)
                         .or_else(|| numbers::number_beside_boolean(&types)),
-                    For::Value => None,
+                    For::Value => numbers::integers_beside_booleans(&items),
                 })
         }
     }

@@ -76,6 +76,11 @@ fn common_known(types: &[DataType]) -> Option<DataType> {
                 others.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty))
             };
             let number = numbers::common(all().map(|ty| (None, ty.clone())), For::Value);
+            let integer = || {
+                let items: Vec<_> = all().map(|ty| (None, ty.clone())).collect();
+                numbers::integers_beside_booleans(&items)
+            };
+            let number = number.or_else(integer);
             number.or_else(|| temporal::common(types)).or_else(pairwise)
         }
     }

@@ -87,6 +87,16 @@ pub(super) fn number_beside_boolean(types: &[DataType]) -> Option<DataType> {
     (of_one && types.contains(&DataType::Boolean)).then(|| first.clone())
 }
 
+/// The common type of integers beside BOOLEANs, of which each is 0 or 1 then.
+pub(super) fn integers_beside_booleans(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
+    let integers = items.iter().filter(|(_, ty)| *ty != DataType::Boolean);
+    let integers: Vec<_> = integers.cloned().collect();
+    match integers.len() < items.len() {
+        true => common_integer(&integers),
+        false => None,
+    }
+}
+
 /// BLOB or UUID, where all that stands beside it is NULL or text: that is read as one, as by a CAST.
 fn bytes_beside_text<'a>(
     mut types: impl Iterator<Item = &'a DataType> + Clone,

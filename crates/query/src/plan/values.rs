@@ -116,11 +116,11 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
         cell => matches!(cell, ast::Expr::Value(_)) || postgres_literal(cell).is_some(),
     };
     let is_boolean = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::Boolean(_)));
+    let is_null = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if v.value == Value::Null);
     let any = |kind: &dyn Fn(&ast::Expr) -> bool| cells.iter().any(|cell| kind(cell));
-    if any(&is_boolean) && any(&is_text) {
+    if any(&is_boolean) && any(&|cell| !is_boolean(cell) && !is_null(cell)) {
         return true;
     }
-    let is_null = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if v.value == Value::Null);
     let mut others = cells.iter().filter(|cell| !is_null(cell));
     let Some(first) = others.next() else {
         return false;
