@@ -33,6 +33,7 @@ pub(super) fn tell_apart(select: &mut Select, is_scalar: &dyn Fn(&str) -> bool) 
     let mut brackets = Brackets { inside: 0 };
     let _ = visit_own_mut(&mut select.group_by, &mut brackets);
     let _ = visit_own_mut(&mut select.having, &mut brackets);
+    let _ = visit_own_mut(&mut select.qualify, &mut brackets);
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
             let _ = visit_own_mut(expr, &mut brackets);
