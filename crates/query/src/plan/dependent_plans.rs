@@ -260,7 +260,7 @@ impl Dependent<'_> {
     /// An aggregate that has a row of no rows, too: so it has for all values.
     fn one_group(&self, aggregate: &Aggregate) -> Result<Evaluated> {
         let (input, inner) = self.evaluated(&aggregate.input)?;
-        let mark = self.names.next("$row");
+        let mark = self.names.next("$marked");
         let mut columns = columns_of(&input);
         columns.push(lit(true).alias(&mark));
         let input = LogicalPlanBuilder::from(input).project(columns)?.build()?;
