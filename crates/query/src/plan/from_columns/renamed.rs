@@ -52,21 +52,23 @@ impl Walker<'_> {
             let items = replaced.iter().flat_map(|replaced| &replaced.items);
             items
                 .filter(|item| folded(&item.column_name.value) == folded(name))
-                .map(|item| item.expr.clone())
+                .map(|item| {
+                    (
+                        item.expr.clone(),
+                        Ident::with_quote('"', &item.column_name.value),
+                    )
+                })
                 .next()
         };
         let items = columns.iter().map(|column| {
             let given = of(&column.name);
-            match (named(column), given) {
-                (None, None) => SelectItem::UnnamedExpr(column.expr()),
-                (rename, given) => SelectItem::ExprWithAlias {
-                    expr: given.unwrap_or_else(|| column.expr()),
-                    alias: rename.map_or_else(
-                        || Ident::with_quote('"', &column.name),
-                        |rename| rename.alias.clone(),
-                    ),
-                },
+            if named(column).is_none() && given.is_none() {
+                return SelectItem::UnnamedExpr(column.expr());
             }
+            let own = || (column.expr(), Ident::with_quote('"', &column.name));
+            let (expr, name) = given.unwrap_or_else(own);
+            let alias = named(column).map_or(name, |rename| rename.alias.clone());
+            SelectItem::ExprWithAlias { expr, alias }
         });
         Ok(items.collect())
     }
