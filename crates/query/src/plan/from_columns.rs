@@ -4,8 +4,10 @@
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
 
+mod ambiguous;
 mod drawn;
 mod merged_names;
+mod put_in;
 mod renamed;
 mod rows;
 mod several;
@@ -25,17 +27,15 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem,
     Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::walk::{visit, visit_expressions, visit_mut, visit_own_mut};
+use hushdb_sql::walk::{visit, visit_mut, visit_own_mut};
 use hushdb_sql::{Error, PLACE, Result, folded, table_of_row, unique};
+use put_in::PutIn;
 use renamed::is_written_out;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use unnested::Unnested;
 pub(super) use walk::Column;
 use walk::{Walker, Work};
-
-/// Parts that the expressions of a select list may have, when names stand for what they mean.
-const MAX_PARTS: usize = 10_000;
 
 /// Writes out `COLUMNS`, `* RENAME` and places, where a statement has some.
 pub(super) fn expand(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
@@ -115,6 +115,8 @@ impl Visitor for Marks {
             || place(expr).is_some()
             || table_of_row(expr).is_some()
             || unpacked::arguments(expr).is_some()
+            || ambiguous::may_be_in(expr)
+            || walk::query_of_list(expr).is_some_and(sorted::by_own_names)
             || !matches!(Unnested::of(expr), Ok(None));
         match is_mark {
             true => ControlFlow::Break(()),
@@ -181,6 +183,8 @@ impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
         self.refuse_drawn_in_qualify(select)?;
         self.write_out_merged(select)?;
+        self.refuse_ambiguous(select)?;
+        self.name_items(select)?;
         self.write_out_places(select)?;
         rows::write_out(self, select)?;
         self.unpack(select)?;
@@ -360,7 +364,7 @@ impl Walker<'_> {
         let text = Expr::value(Value::SingleQuotedString(name.to_owned()));
         let _: ControlFlow<()> = visit_own_mut(
             &mut condition,
-            &mut PutIn::one(folded(&parameter.value), text),
+            &mut PutIn::new(vec![(folded(&parameter.value), text)]),
         );
         let nothing = std::sync::Arc::new(DFSchema::empty());
         let planned = self.planner.plan_expr(condition, &nothing)?;
@@ -449,62 +453,6 @@ impl Walker<'_> {
         }
         let _: ControlFlow<()> = visit_mut(select, &mut FillPlaces(columns));
         Ok(())
-    }
-
-    fn put_in(&mut self, select: &mut Select) -> Result<()> {
-        // Of what cannot be planned by itself, such as a lateral join, nobody knows which names are columns.
-        let Ok(columns) = self.all_columns(select) else {
-            return Ok(());
-        };
-        let rows = whole_rows::of_tables(&columns);
-        let columns: HashSet<String> = columns.iter().map(|c| folded(&c.name)).collect();
-        let mut names = PutIn {
-            means: rows,
-            ..PutIn::default()
-        };
-        names.means.retain(|(name, _)| !columns.contains(name));
-        for item in &mut select.projection {
-            match item {
-                SelectItem::UnnamedExpr(expr) => {
-                    let name = match &expr {
-                        Expr::Identifier(name) => Some(name.clone()),
-                        _ => None,
-                    };
-                    let parts = names.parts;
-                    let _: ControlFlow<()> = visit_own_mut(expr, &mut names);
-                    if let Some(alias) = name
-                        && names.parts > parts
-                    {
-                        let expr = expr.clone();
-                        *item = SelectItem::ExprWithAlias { expr, alias };
-                    }
-                }
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    let _: ControlFlow<()> = visit_own_mut(expr, &mut names);
-                    let name = folded(&alias.value);
-                    if !columns.contains(&name) {
-                        if self.planner.draws(expr) {
-                            names.drawn.insert(name.clone());
-                        }
-                        names.means.push((name, expr.clone()));
-                    }
-                }
-                _ => {}
-            }
-            if names.parts > MAX_PARTS {
-                return Err(Error::binder(
-                    "the select list is too large, when each name in it stands for what it means: use a subquery",
-                ));
-            }
-        }
-        let _: ControlFlow<()> = visit_own_mut(&mut select.selection, &mut names);
-        let _: ControlFlow<()> = visit_own_mut(&mut select.having, &mut names);
-        let _: ControlFlow<()> = visit_own_mut(&mut select.qualify, &mut names);
-        self.changed |= names.parts > 0;
-        match names.drawn_again {
-            Some(name) => Err(drawn::refused(&name)),
-            None => Ok(()),
-        }
     }
 }
 
@@ -638,58 +586,6 @@ impl VisitorMut for FillPlaces {
         let column = place(expr).and_then(|n| self.0.get(n.checked_sub(1)?));
         if let Some(column) = column {
             *expr = column.expr();
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Puts in what names mean.
-#[derive(Default)]
-struct PutIn {
-    means: Vec<(String, Expr)>,
-    /// Names of what has another value wherever it stands.
-    drawn: HashSet<String>,
-    /// One of these that was to be put in.
-    drawn_again: Option<String>,
-    /// Parts that were put in.
-    parts: usize,
-}
-
-impl PutIn {
-    fn one(name: String, meaning: Expr) -> Self {
-        Self {
-            means: vec![(name, meaning)],
-            ..Self::default()
-        }
-    }
-}
-
-impl VisitorMut for PutIn {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let Expr::Identifier(name) = &expr else {
-            return ControlFlow::Continue(());
-        };
-        let wanted = folded(&name.value);
-        let meaning = self.means.iter().rev().find(|(name, _)| *name == wanted);
-        if let Some((_, meaning)) = meaning {
-            if self.drawn.contains(&wanted) {
-                self.drawn_again = Some(name.value.clone());
-            }
-            self.parts += 1;
-            let _: ControlFlow<()> = visit_expressions(meaning, |_| {
-                self.parts += 1;
-                ControlFlow::Continue(())
-            });
-            *expr = match meaning {
-                Expr::Identifier(_) | Expr::Value(_) | Expr::Function(_) => meaning.clone(),
-                other => Expr::Nested(Box::new(other.clone())),
-            };
-            // What is too large is refused when the item is done.
-            if self.parts > MAX_PARTS {
-                return ControlFlow::Break(());
-            }
         }
         ControlFlow::Continue(())
     }

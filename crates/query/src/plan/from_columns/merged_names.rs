@@ -1,16 +1,16 @@
 //! `SELECT ... FROM a JOIN b USING (x) WHERE x > 1`: the planner finds the merged column in a select list, and takes it for ambiguous in a
 //! condition. There it gets the name of the table whose column `*` shows, and everywhere where a table of another join has such a column.
-//! The column that a full join merges is of no table and stays as it is.
+//! What a right or full join merges is of a table that the planner has for both.
 
 use super::last_name;
-use super::walk::{Column, Walker};
+use super::walk::{Column, Walker, unconditional};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, LambdaFunction,
-    ObjectNamePart, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit,
-    VisitMut, VisitorMut,
+    AccessExpr, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    Join, JoinConstraint, JoinOperator, LambdaFunction, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, VisitMut, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_own_mut};
-use hushdb_sql::{Result, constraint_mut, folded, tables_of};
+use hushdb_sql::{MERGED, Result, constraint_mut, folded, tables_of};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -21,6 +21,8 @@ struct Merged {
     named: HashMap<String, HashSet<String>>,
     /// A NATURAL JOIN merges columns of whatever names.
     any: bool,
+    /// A NATURAL JOIN that is RIGHT or FULL does, so that those of its tables are others.
+    of_neither: bool,
 }
 
 impl Merged {
@@ -42,9 +44,21 @@ impl Merged {
 
     fn add_join(&mut self, join: &Join, known: &mut HashSet<String>) {
         use JoinOperator as J;
-        // Others merge columns into one of no table, which is not ambiguous.
-        if let J::Join(on) | J::Inner(on) | J::Left(on) | J::LeftOuter(on) = &join.join_operator {
-            self.any |= matches!(on, JoinConstraint::Natural);
+        if let J::Join(on)
+        | J::Inner(on)
+        | J::Left(on)
+        | J::LeftOuter(on)
+        | J::Right(on)
+        | J::RightOuter(on)
+        | J::FullOuter(on) = &join.join_operator
+        {
+            let is_natural = matches!(on, JoinConstraint::Natural);
+            self.any |= is_natural;
+            self.of_neither |= is_natural
+                && matches!(
+                    join.join_operator,
+                    J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
+                );
             if let JoinConstraint::Using(columns) = on {
                 let columns = columns.iter().filter_map(|column| column.0.last());
                 for column in columns.filter_map(ObjectNamePart::as_ident) {
@@ -79,6 +93,7 @@ impl Merged {
     fn is_named(&self, part: &impl Visit) -> bool {
         let named = visit_expressions(part, |expr| match expr {
             Expr::Identifier(name) if self.has(&name.value) => ControlFlow::Break(()),
+            Expr::CompoundIdentifier(_) if self.of_neither => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         named.is_break()
@@ -90,16 +105,21 @@ impl Merged {
 
     /// Whether a column that `*` shows is the one that is meant by its name.
     fn is(&self, column: &Column) -> bool {
-        let of_tables = self.named.get(&folded(&column.name));
-        let is_of_them = of_tables
-            .zip(column.table())
-            .is_some_and(|(tables, table)| tables.contains(&folded(table)));
-        is_of_them || column.is_alone() && self.has(&column.name)
+        match (self.named.get(&folded(&column.name)), column.table()) {
+            (Some(tables), Some(table)) => is_of_both(table) || tables.contains(&folded(table)),
+            (Some(_), None) => column.is_alone(),
+            (None, _) => self.any && column.is_alone(),
+        }
     }
 }
 
 fn name_of(name: &Ident) -> String {
     folded(&name.value)
+}
+
+/// Whether a table is none, but what a right or full join has made of two.
+fn is_of_both(table: &str) -> bool {
+    table.starts_with(MERGED)
 }
 
 /// Whether a SELECT may name a merged column.
@@ -154,6 +174,12 @@ impl Walker<'_> {
         if !may_be_named(select) || names_fields(select) {
             return Ok(());
         }
+        let merged = Merged::of(select);
+        if merged.of_neither || merged.any && has_several_joins(select) {
+            for tables in &mut select.from {
+                self.say_what_is_merged(tables);
+            }
+        }
         let Some(meant) = self.meant(select) else {
             return Ok(());
         };
@@ -168,7 +194,13 @@ impl Walker<'_> {
                 put.without(&items).put(on);
             }
         }
-        put.columns.extend(meant.alone.columns);
+        let mut within = meant.alone;
+        within.in_calls_alone = true;
+        within.put(&mut select.projection);
+        within.put(&mut select.group_by);
+        within.put(&mut select.having);
+        within.put(&mut select.qualify);
+        put.columns.extend(within.columns);
         put.put(&mut select.selection);
         for tables in &mut select.from {
             for_conditions(tables, &mut |on, merged| put.of(merged).put(on));
@@ -192,26 +224,81 @@ impl Walker<'_> {
         }
     }
 
+    /// Gives NATURAL joins the names that both sides have: what they merge is seen beside others then. What cannot be planned by itself
+    /// stays as it is.
+    fn say_what_is_merged(&mut self, tables: &mut TableWithJoins) {
+        self.say_what_is_merged_within(&mut tables.relation);
+        for at in 0..tables.joins.len() {
+            let (before, rest) = tables.joins.split_at_mut(at);
+            let Some(join) = rest.first_mut() else {
+                continue;
+            };
+            self.say_what_is_merged_within(&mut join.relation);
+            let Some(on @ JoinConstraint::Natural) = constraint_mut(&mut join.join_operator) else {
+                continue;
+            };
+            let mut columns = |relation: &TableFactor, joins: &[Join]| {
+                let tables = TableWithJoins {
+                    relation: relation.clone(),
+                    joins: joins.to_vec(),
+                };
+                self.columns_of(unconditional(&[tables]))
+            };
+            let (left, right) = (
+                columns(&tables.relation, before),
+                columns(&join.relation, &[]),
+            );
+            if let (Ok(left), Ok(right)) = (left, right) {
+                let names = shared(&left, &right);
+                if !names.is_empty() {
+                    *on = JoinConstraint::Using(names);
+                }
+            }
+        }
+    }
+
+    fn say_what_is_merged_within(&mut self, factor: &mut TableFactor) {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            self.say_what_is_merged(table_with_joins);
+        }
+    }
+
     /// What the names of merged columns mean. Of what cannot be planned by itself, such as a lateral join, nobody knows it.
     fn meant(&mut self, select: &Select) -> Option<Meant> {
         let merged = Merged::of(select);
-        let mut tables = select.from.clone();
-        for tables in &mut tables {
-            // It changes no column, and the planner does not take it.
-            for_conditions(tables, &mut |on, merged| {
-                if merged.is_named(on) {
-                    *on = Expr::value(Value::Boolean(true));
-                }
-            });
-        }
-        let columns = self.columns_of(tables).ok()?;
+        let columns = self.columns_of(unconditional(&select.from)).ok()?;
         let meant = columns.into_iter().filter(|column| merged.is(column));
         let (alone, beside_others): (Vec<Column>, Vec<Column>) = meant.partition(Column::is_alone);
+        let (alone, beside_others) = (PutTables::new(alone), PutTables::new(beside_others));
+        // What two joins have merged side by side could be either.
+        let is_one = |name: &str| {
+            let columns = beside_others.columns.iter();
+            columns
+                .filter(|(_, other)| folded(other) == folded(name))
+                .count()
+                == 1
+        };
         Some(Meant {
-            alone: PutTables::new(alone),
-            beside_others: PutTables::new(beside_others),
+            alone,
+            beside_others: beside_others.with(is_one),
         })
     }
+}
+
+/// The names that columns of both sides have.
+fn shared(left: &[Column], right: &[Column]) -> Vec<ObjectName> {
+    let mut names: Vec<&str> = vec![];
+    for column in left {
+        let is_it = |other: &Column| folded(&other.name) == folded(&column.name);
+        if right.iter().any(is_it) && !names.contains(&column.name.as_str()) {
+            names.push(&column.name);
+        }
+    }
+    let names = names.into_iter().map(|name| Ident::with_quote('"', name));
+    names.map(|name| ObjectName::from(vec![name])).collect()
 }
 
 /// The names that a select list gives to its columns; `None` where it has a `*`.
@@ -229,8 +316,20 @@ fn names_of_items(select: &Select) -> Option<HashSet<String>> {
     Some(names)
 }
 
+/// Whether a FROM joins more than two tables.
+fn has_several_joins(select: &Select) -> bool {
+    let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
+    let tables = select.from.iter().map(|tables| {
+        let joined = tables.joins.iter().map(|join| &join.relation);
+        let all = joined.chain([&tables.relation]);
+        all.map(|factor| if is_nested(factor) { 2 } else { 1 })
+            .sum::<usize>()
+    });
+    tables.sum::<usize>() > 2
+}
+
 /// Whether a name stands behind a dot: it is visited like others.
-fn names_fields(select: &Select) -> bool {
+pub(super) fn names_fields(select: &Select) -> bool {
     let found = visit_expressions(select, |expr| match expr {
         Expr::CompoundFieldAccess { access_chain, .. } => {
             let mut fields = access_chain.iter();
@@ -246,6 +345,10 @@ fn names_fields(select: &Select) -> bool {
 
 struct PutTables {
     columns: Vec<(String, String)>,
+    /// Only in calls that are given lambdas, where the planner does not find what is merged.
+    in_calls_alone: bool,
+    /// Such calls around.
+    calls: usize,
     /// Names of lambdas around.
     parameters: Vec<String>,
 }
@@ -256,6 +359,8 @@ impl PutTables {
         let columns = columns.filter_map(|column| Some((column.table()?.to_owned(), column.name)));
         Self {
             columns: columns.collect(),
+            in_calls_alone: false,
+            calls: 0,
             parameters: vec![],
         }
     }
@@ -266,6 +371,8 @@ impl PutTables {
         let columns = columns.filter(|(_, name)| holds(name)).cloned();
         Self {
             columns: columns.collect(),
+            in_calls_alone: false,
+            calls: 0,
             parameters: vec![],
         }
     }
@@ -288,22 +395,39 @@ fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = String> {
     parameters.map(|parameter| name_of(&parameter.name))
 }
 
+fn takes_lambda(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else {
+        return false;
+    };
+    let mut args = list.args.iter();
+    args.any(|arg| {
+        matches!(
+            arg,
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Lambda(_)))
+        )
+    })
+}
+
 impl VisitorMut for PutTables {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Lambda(lambda) = expr {
-            self.parameters.extend(parameters(lambda));
+        match expr {
+            Expr::Lambda(lambda) => self.parameters.extend(parameters(lambda)),
+            Expr::Function(function) => self.calls += usize::from(takes_lambda(function)),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
+            Expr::Function(function) => self.calls -= usize::from(takes_lambda(function)),
             Expr::Lambda(lambda) => {
                 let without = self.parameters.len() - parameters(lambda).count();
                 self.parameters.truncate(without);
             }
+            Expr::Identifier(_) if self.in_calls_alone && self.calls == 0 => {}
             Expr::Identifier(name) if !self.parameters.contains(&name_of(name)) => {
                 let wanted = name_of(name);
                 let mut columns = self.columns.iter();

@@ -1,12 +1,35 @@
 //! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name, and of `* REPLACE`.
 
+use super::put_in::PutIn;
 use super::walk::Walker;
-use super::{PutIn, Result, find_columns, given_names, options, whole_rows};
+use super::{Result, find_columns, given_names, options, whole_rows};
 use datafusion::sql::sqlparser::ast::{self, Expr, Query, SelectItem, Value};
 use hushdb_sql::folded;
-use hushdb_sql::walk::visit_own_mut;
+use hushdb_sql::walk::{visit_expressions, visit_own_mut};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+
+/// Whether an expression is more than values that are written.
+fn names_something(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Function(_)
+        | Expr::Subquery(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Whether a query gives its columns names, and sorts.
+pub(super) fn by_own_names(query: &Query) -> bool {
+    match query.body.as_ref() {
+        ast::SetExpr::Select(select) => {
+            query.order_by.is_some() && given_names(select).next().is_some()
+        }
+        _ => false,
+    }
+}
 
 /// Whether a query sorts by all columns of a star of several tables, or of one that replaces some.
 pub(super) fn by_all_of_several(query: &Query) -> bool {
@@ -67,10 +90,7 @@ impl Walker<'_> {
             return;
         };
         let given: HashSet<String> = given_names(select).map(folded).collect();
-        let mut rows = PutIn {
-            means: whole_rows::of_tables(&columns),
-            ..PutIn::default()
-        };
+        let mut rows = PutIn::new(whole_rows::of_tables(&columns));
         rows.means.retain(|(name, _)| {
             let mut columns = columns.iter();
             !given.contains(name) && !columns.any(|column| folded(&column.name) == *name)
@@ -81,6 +101,38 @@ impl Walker<'_> {
         self.changed |= rows.parts > 0;
     }
 
+    /// `ARRAY(SELECT a + 1 AS b ... ORDER BY b)` sorts by what `b` means: the list is made before there is such a column. One of FROM goes
+    /// before.
+    fn sort_by_items(&mut self, query: &mut Query) {
+        let (ast::SetExpr::Select(select), Some(order_by)) =
+            (query.body.as_ref(), &mut query.order_by)
+        else {
+            return;
+        };
+        // What cannot be planned by itself stays as it is.
+        let Ok(columns) = self.all_columns(select) else {
+            return;
+        };
+        let is_column = |name: &str| columns.iter().any(|c| folded(&c.name) == name);
+        let items = select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => Some((folded(&alias.value), expr.clone())),
+            _ => None,
+        });
+        let items = items.filter(|(name, _)| !is_column(name));
+        let mut items = PutIn::new(items.collect());
+        let ast::OrderByKind::Expressions(keys) = &mut order_by.kind else {
+            return;
+        };
+        for key in keys {
+            let parts = items.parts;
+            let _: ControlFlow<()> = visit_own_mut(&mut key.expr, &mut items);
+            // A number alone is a place, and the one column is that of the item.
+            if items.parts > parts && !names_something(&key.expr) {
+                key.expr = Expr::value(Value::Number("1".to_owned(), false));
+            }
+        }
+    }
+
     /// `ORDER BY COLUMNS(...)` sorts by each of the columns.
     pub(super) fn write_out_order(&mut self, query: &mut Query) -> Result<()> {
         if by_all_of_several(query) {
@@ -88,6 +140,9 @@ impl Walker<'_> {
             return Ok(());
         }
         self.sort_by_merged(query);
+        if self.lists.contains(&std::ptr::from_ref(query)) {
+            self.sort_by_items(query);
+        }
         let (ast::SetExpr::Select(select), Some(order_by)) =
             (query.body.as_ref(), &mut query.order_by)
         else {

@@ -11,11 +11,13 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr as Expression, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, Query, Select, SelectItem, TableFactor, TableWithJoins, VisitorMut,
-    WildcardAdditionalOptions,
+    self, Expr, Ident, JoinConstraint, Query, Select, SelectItem, TableFactor, TableWithJoins,
+    Value, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result, excluded_names, folded, without_columns_of_tables};
+use hushdb_sql::{
+    Error, Result, constraint_mut, excluded_names, folded, without_columns_of_tables,
+};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -49,6 +51,8 @@ pub(super) struct Walker<'a> {
     /// Queries around what is visited.
     pub(super) depth: usize,
     pub(super) changed: bool,
+    /// Queries whose rows become lists, by their places.
+    pub(super) lists: Vec<*const Query>,
 }
 
 impl WithWalker for Walker<'_> {
@@ -76,6 +80,12 @@ impl VisitorMut for Walker<'_> {
             Work::Names => self.sort_by_rows(query),
         }
         with_queries::leave(self, query)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> Flow {
+        self.lists
+            .extend(query_of_list(expr).map(std::ptr::from_ref));
+        ControlFlow::Continue(())
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> Flow {
@@ -161,6 +171,7 @@ impl<'a> Walker<'a> {
             seen: Seen::default(),
             depth: 0,
             changed: false,
+            lists: vec![],
         }
     }
 
@@ -264,6 +275,17 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// The query of `ARRAY(SELECT ...)`.
+pub(super) fn query_of_list(expr: &Expr) -> Option<&Query> {
+    match expr {
+        Expr::Function(function) => match &function.args {
+            ast::FunctionArguments::Subquery(query) => Some(query),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether a FROM has more than one table.
 pub(super) fn is_of_several(select: &Select) -> bool {
     match select.from.as_slice() {
@@ -311,4 +333,34 @@ fn leave_out_names(columns: &mut Vec<Column>, names: &[String]) -> Result<()> {
 
 fn star() -> SelectItem {
     SelectItem::Wildcard(WildcardAdditionalOptions::default())
+}
+
+/// The tables of a FROM side by side: a condition changes no column, and it may name rows.
+pub(super) fn unconditional(from: &[TableWithJoins]) -> Vec<TableWithJoins> {
+    let mut from = from.to_vec();
+    for_conditions(&mut from, &mut |on| *on = Expr::value(Value::Boolean(true)));
+    from
+}
+
+/// Calls `each` with what the joins of a FROM are on.
+pub(super) fn for_conditions(from: &mut [TableWithJoins], each: &mut dyn FnMut(&mut Expr)) {
+    for tables in from {
+        let TableWithJoins { relation, joins } = tables;
+        within(relation, each);
+        for join in joins {
+            within(&mut join.relation, each);
+            if let Some(JoinConstraint::On(on)) = constraint_mut(&mut join.join_operator) {
+                each(on);
+            }
+        }
+    }
+}
+
+fn within(factor: &mut TableFactor, each: &mut dyn FnMut(&mut Expr)) {
+    if let TableFactor::NestedJoin {
+        table_with_joins, ..
+    } = factor
+    {
+        for_conditions(std::slice::from_mut(table_with_joins), each);
+    }
 }
