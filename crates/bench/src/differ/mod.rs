@@ -14,7 +14,7 @@ use crate::rival::Rival;
 pub(crate) use coverage::coverage;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind};
 use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
-use judge::{Seen, Verdict, is_fatal, judge};
+use judge::{Seen, Verdict, is_fatal, is_missing, judge};
 use run_statement::{Outcome, outcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Write, stdout};
@@ -62,7 +62,7 @@ pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<()> {
 /// What came of making a set of tables in both.
 enum Filled {
     Whole,
-    /// HushDB says by name that it does not make a view.
+    /// One of them says by name that it does not make a view.
     Refused,
     /// Only one of them makes it.
     Differs(String),
@@ -80,7 +80,7 @@ struct Tally {
     same: usize,
     both_fail: usize,
     refused: usize,
-    /// Sets of tables with a view that HushDB says by name that it does not make.
+    /// Sets of tables with a view that one of them says by name that it does not make.
     refused_worlds: usize,
     excused: BTreeMap<&'static str, usize>,
     failed: usize,
@@ -148,7 +148,9 @@ impl Differ {
         for (sql, theirs) in self.theirs.fill(world)? {
             let ours = outcome(|| self.ours.execute(&sql));
             let made = matches!(ours, Outcome::Rows(_));
-            if matches!(ours, Outcome::Error(ErrorKind::Unsupported, _)) {
+            let is_refused = matches!(ours, Outcome::Error(ErrorKind::Unsupported, _))
+                || theirs.as_ref().is_err_and(|error| is_missing(error));
+            if is_refused {
                 return Ok(Filled::Refused);
             }
             if made != theirs.is_ok() {
