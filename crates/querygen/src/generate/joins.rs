@@ -2,7 +2,7 @@
 
 use super::queries::{below, items};
 use super::sources::scope_of;
-use super::{Generator, Scope};
+use super::{Generator, Scope, seen_beside};
 use crate::column_type::ColumnType;
 use crate::tree::{Expression, Group, Query, Select, Source};
 
@@ -68,6 +68,7 @@ impl Generator {
                 left.columns.iter().filter(is_merged).cloned().collect()
             }
         };
+        left.outer = seen_beside(&right.columns, &left.outer);
         left.columns.extend(right.columns);
         // A table's name before a column that a RIGHT or FULL JOIN has merged is refused by name.
         let names_alone = kind.contains("RIGHT") || kind.contains("FULL");
@@ -194,7 +195,8 @@ impl Generator {
         let alias = self.alias();
         let (source, columns) = self.relation(alias, &inner);
         let mut both = columns.clone();
-        both.columns.extend(scope.columns.iter().cloned());
+        both.columns
+            .extend(seen_beside(&columns.columns, &scope.columns));
         let filter = match self.dice.chance(30) {
             true => Some(self.condition(&both, 2)),
             false => self.correlation(&columns, &scope),

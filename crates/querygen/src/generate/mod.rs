@@ -78,3 +78,23 @@ impl Generator {
         }
     }
 }
+
+/// The columns of an outer query that can be named beside those of an inner one: a name alone is the inner one's.
+fn seen_beside(inner: &[Expression], outer: &[Expression]) -> Vec<Expression> {
+    let alone = |column: &Expression| match column {
+        Expression::Column {
+            qualifier: None,
+            name,
+            ..
+        } => Some(name.clone()),
+        _ => None,
+    };
+    let is_hidden = |column: &Expression| {
+        alone(column).is_some_and(|alone| {
+            let mut inner = inner.iter();
+            inner.any(|one| matches!(one, Expression::Column { name, .. } if *name == alone))
+        })
+    };
+    let outer = outer.iter().filter(|column| !is_hidden(column));
+    outer.cloned().collect()
+}

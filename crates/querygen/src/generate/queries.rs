@@ -1,6 +1,6 @@
 //! Whole queries and subqueries.
 
-use super::{Generator, Scope};
+use super::{Generator, Scope, seen_beside};
 use crate::column_type::ColumnType;
 use crate::dice::Dice;
 use crate::tree::{Body, Expression, Group, Item, Naming, Query, Select, SortKey};
@@ -294,8 +294,9 @@ impl Generator {
 
     /// That a column of the inner query equals one of the outer, or another predicate over both.
     pub(crate) fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
+        let outer = seen_beside(&inner.columns, &outer.columns);
         if self.dice.chance(25) {
-            let both = inner.columns.iter().chain(&outer.columns);
+            let both = inner.columns.iter().chain(&outer);
             let both = Scope {
                 columns: both.cloned().collect(),
                 outer: vec![],
@@ -305,7 +306,7 @@ impl Generator {
         }
         let mut pairs = vec![];
         for one in &inner.columns {
-            let others = outer.columns.iter().filter(|other| other.ty() == one.ty());
+            let others = outer.iter().filter(|other| other.ty() == one.ty());
             pairs.extend(others.map(|other| vec![one.clone(), other.clone()]));
         }
         if pairs.is_empty() {

@@ -103,6 +103,10 @@ impl Generator {
     /// A SELECT whose names are used further on in it, and in WHERE.
     pub(crate) fn by_aliases(&mut self, outer: &Scope) -> Select {
         let mut select = self.plain(None, outer);
+        // A column of FROM would go before a name of the select list.
+        for (n, item) in select.items.iter_mut().enumerate() {
+            item.alias = format!("k{n}");
+        }
         let names = select
             .items
             .iter()
@@ -114,7 +118,7 @@ impl Generator {
         };
         let ty = self.some_type(&scope);
         let at = select.items.len();
-        let more = Item::new(self.expression(&ty, &scope, 1), format!("x{at}"));
+        let more = Item::new(self.expression(&ty, &scope, 1), format!("k{at}"));
         select.items.push(more);
         if self.dice.chance(40) {
             select.filter = Some(self.condition(&scope, 1));

@@ -1,7 +1,7 @@
 //! What stands in FROM.
 
 use super::queries::inner_scope;
-use super::{Generator, Scope};
+use super::{Generator, Scope, seen_beside};
 use crate::tree::{Expression, Source};
 
 impl Generator {
@@ -66,8 +66,8 @@ impl Generator {
 
 pub(crate) fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
     Scope {
+        outer: seen_beside(&columns, &outer.outer),
         columns,
-        outer: outer.outer.clone(),
         depth: outer.depth,
     }
 }
