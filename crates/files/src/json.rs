@@ -7,12 +7,15 @@ mod objects;
 mod options;
 mod records;
 mod shape;
+mod whole_numbers;
 
-use self::objects::{Apart, Objects, WithTexts};
+use self::objects::{Apart, MEMBER, Objects, WithTexts};
 pub use self::options::AS_OBJECTS;
 pub(crate) use self::options::JsonOptions;
+use self::options::Layout;
 use self::records::Records;
 use self::shape::Shape;
+use self::whole_numbers::{read_schema, rounded};
 use super::csv::{CsvForm, formed};
 use super::packed_files::{Packing, Unpacked};
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
@@ -59,17 +62,17 @@ pub(crate) fn sources(
     given: &JsonOptions,
     by_all: bool,
 ) -> Result<Vec<Arc<dyn TableSource>>> {
-    let packing = given.packing;
+    let layout = given.layout;
     if given.as_objects {
         let field = called_json(Field::new("json", DataType::Utf8View, true));
         let schema = Arc::new(Schema::new(vec![field]));
-        return tables(paths, packing, &schema, &Form::Objects);
+        return tables(paths, layout, &schema, &Form::Objects);
     }
     if !given.columns.is_empty() {
         let columns = || given.columns.iter().map(|(name, ty)| (name.as_str(), ty));
         let schema = schema_for(columns());
-        let form = Form::Values(places_in(columns()));
-        return tables(paths, packing, &schema, &form);
+        let form = Form::Values(places_in(columns()), false);
+        return tables(paths, layout, &schema, &form);
     }
     let is_all = by_all || given.sampled == Some(None);
     let looked_at = if is_all { paths.len() } else { SAMPLED_FILES };
@@ -80,17 +83,24 @@ pub(crate) fn sources(
     if let Some(depth) = given.depth {
         whole = whole.within(depth);
     }
-    let places = whole.json_places();
-    let Shape::Struct(fields) = whole else {
-        let path = paths.first().map_or("", String::as_str);
-        return Err(Error::invalid(format!(
-            "\"{path}\" is empty: it has no columns"
-        )));
-    };
-    let fields = fields.iter().map(|(name, shape)| shape.field(name));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let tables = tables(paths, packing, &schema, &Form::Values(places))?;
+    let (fields, form) = columns_of(whole, given.records);
+    let tables = tables(paths, layout, &Arc::new(Schema::new(fields)), &form)?;
     tables.into_iter().map(told_apart).collect()
+}
+
+/// The columns of records of a shape: members of objects, or else one of what the records are.
+fn columns_of(whole: Shape, records: Option<bool>) -> (Vec<Field>, Form) {
+    let places = whole.json_places();
+    match &whole {
+        Shape::Struct(fields) if !fields.is_empty() && records != Some(false) => {
+            let fields = fields.iter().map(|(name, shape)| shape.field(name));
+            (fields.collect(), Form::Values(places, false))
+        }
+        _ => {
+            let places = JsonPlaces::members(std::iter::once((MEMBER.to_owned(), places)));
+            (vec![whole.field(MEMBER)], Form::Values(places, true))
+        }
+    }
 }
 
 /// A table whose columns have names of their own: of those that differ in case alone the second is `a_1`.
@@ -113,16 +123,16 @@ fn told_apart(table: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
 
 /// The shape of a file's records and of those before it.
 fn merged(path: &str, given: &JsonOptions, mut whole: Shape) -> Result<Shape> {
-    let records = serde_json::Deserializer::from_reader(open(path, given.packing)?);
+    let records = serde_json::Deserializer::from_reader(open(path, given.layout)?);
     let most = given.sampled.unwrap_or(Some(SAMPLED));
     for record in records
         .into_iter::<Shape>()
         .take(most.unwrap_or(usize::MAX))
     {
         let record = record.map_err(|error| malformed(path, &error))?;
-        if !matches!(record, Shape::Struct(_)) {
+        if given.records == Some(true) && !matches!(record, Shape::Struct(_)) {
             return Err(Error::invalid(format!(
-                "\"{path}\" is no table: its records are not objects"
+                "\"{path}\" is no table: its records are not objects; leave records = true out"
             )));
         }
         whole = whole.merge(record);
@@ -147,8 +157,12 @@ pub(crate) fn source_for(
             .iter()
             .map(|column| (column.name.as_str(), &column.ty))
     };
-    let form = Form::Values(places_in(columns()));
-    table(path, Some(packing), &schema_for(columns()), &form)
+    let form = Form::Values(places_in(columns()), false);
+    let layout = Layout {
+        packing: Some(packing),
+        ..Layout::default()
+    };
+    table(path, layout, &schema_for(columns()), &form)
 }
 
 /// Columns as they are read.
@@ -279,26 +293,26 @@ fn read_as(ty: &ColumnType) -> DataType {
 
 fn tables(
     paths: &[String],
-    packing: Option<Packing>,
+    layout: Layout,
     schema: &SchemaRef,
     form: &Form,
 ) -> Result<Vec<Arc<dyn TableSource>>> {
     let tables = paths.iter();
-    let tables = tables.map(|path| table(path, packing, schema, form));
+    let tables = tables.map(|path| table(path, layout, schema, form));
     tables.collect()
 }
 
 fn table(
     path: &str,
-    packing: Option<Packing>,
+    layout: Layout,
     schema: &SchemaRef,
     form: &Form,
 ) -> Result<Arc<dyn TableSource>> {
     // Asked for here so that a file that is not there is known before the statement runs.
-    open(path, packing)?;
+    open(path, layout)?;
     let partition = JsonFile {
         path: path.into(),
-        packing,
+        layout,
         form: form.clone(),
         schema: Arc::clone(schema),
     };
@@ -306,15 +320,16 @@ fn table(
     Ok(provider_as_source(Arc::new(table)))
 }
 
-fn open(path: &str, packing: Option<Packing>) -> Result<BufReader<Records<Unpacked>>> {
-    let packing = packing.unwrap_or(Packing::of_name(path).0);
+fn open(path: &str, layout: Layout) -> Result<BufReader<Records<Unpacked>>> {
+    let packing = layout.packing.unwrap_or(Packing::of_name(path).0);
     let file = packing.open(path).map_err(|error| {
         Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{path}\": {error}"),
         )
     })?;
-    Ok(BufReader::with_capacity(1 << 16, Records::new(file)))
+    let records = Records::new(file, layout.is_lines);
+    Ok(BufReader::with_capacity(1 << 16, records))
 }
 
 fn malformed(path: &str, error: &serde_json::Error) -> Error {
@@ -334,12 +349,12 @@ fn builder(schema: &SchemaRef) -> ReaderBuilder {
 /// The line in which the first record begins that does not read, which is looked for when it is known that there is one.
 fn line_of_fault(
     path: &str,
-    packing: Option<Packing>,
+    layout: Layout,
     schema: &SchemaRef,
-    places: &JsonPlaces,
+    (places, as_member): (&JsonPlaces, bool),
 ) -> Result<Option<u64>> {
-    let mut records = Apart::new(open(path, packing)?);
-    let mut decoder = builder(schema).build_decoder()?;
+    let mut records = Apart::new(open(path, layout)?).as_members(as_member);
+    let mut decoder = builder(&read_schema(schema)).build_decoder()?;
     let mut json = String::new();
     while let Ok(true) = records.next() {
         check_interrupt()?;
@@ -347,7 +362,9 @@ fn line_of_fault(
         let text = records.text().unwrap_or_default();
         let is_read = with_json_texts(text, places, &mut json).is_ok()
             && decoder.decode(json.as_bytes()).is_ok()
-            && decoder.flush().is_ok();
+            && decoder
+                .flush()
+                .is_ok_and(|batch| batch.is_none_or(|batch| rounded(&batch, schema).is_ok()));
         if !is_read {
             return Ok(Some(records.line));
         }
@@ -358,13 +375,20 @@ fn line_of_fault(
 /// What the reader says of a value, without the value.
 fn without_json(message: &str) -> String {
     let message = message.strip_prefix("Json error: ").unwrap_or(message);
+    // What is read with more digits than it has.
+    let message = &message.replace("expected decimal got", "expected primitive got");
     let before_value = [" got ", "failed to parse ", "Encountered unexpected "];
     let ends = before_value
         .iter()
         .filter_map(|before| Some(message.find(before)? + before.len()));
-    match ends.min().and_then(|end| message.get(..end)) {
-        Some(before) => format!("{before}..."),
-        None => message.to_owned(),
+    // Of a text that is no number, in words that have it somewhere among them.
+    let other = message.find("Parser error: ");
+    let end = ends.min().filter(|end| other.is_none_or(|at| *end <= at));
+    let before = |end: usize| message.get(..end).unwrap_or_default();
+    match (end, other) {
+        (Some(end), _) => format!("{}...", before(end)),
+        (None, Some(at)) => format!("{}failed to parse ...", before(at)),
+        (None, None) => message.clone(),
     }
 }
 
@@ -373,14 +397,14 @@ fn without_json(message: &str) -> String {
 enum Form {
     /// Each is one text.
     Objects,
-    /// Values of columns, of which some are kept as JSON.
-    Values(JsonPlaces),
+    /// Values of columns, of which some are kept as JSON, or each one that of the one column.
+    Values(JsonPlaces, bool),
 }
 
 #[derive(Debug)]
 struct JsonFile {
     path: PathBuf,
-    packing: Option<Packing>,
+    layout: Layout,
     form: Form,
     schema: SchemaRef,
 }
@@ -389,7 +413,7 @@ impl JsonFile {
     /// The records as they are written.
     fn objects(&self, context: &TaskContext) -> Result<SendableRecordBatchStream> {
         let path = self.path.to_string_lossy().into_owned();
-        let objects = Objects::new(open(&path, self.packing)?, Arc::clone(&self.schema));
+        let objects = Objects::new(open(&path, self.layout)?, Arc::clone(&self.schema));
         let batches =
             objects.map(move |batch| batch.map_err(|error| malformed(&path, &error).into()));
         let batches = futures::stream::iter(batches);
@@ -409,29 +433,34 @@ impl PartitionStream for JsonFile {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let Form::Values(places) = &self.form else {
+        let Form::Values(places, as_member) = &self.form else {
             let rows = self.objects(&context);
             return rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error));
         };
         let path = self.path.to_string_lossy().into_owned();
         let columns = self.schema.flattened_fields().len();
         let reader = || -> Result<_> {
-            let builder = builder(&self.schema)
+            let builder = builder(&read_schema(&self.schema))
                 .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
-            let input = open(&path, self.packing)?;
+            let input = open(&path, self.layout)?;
             let input: Box<dyn BufRead + Send> = match places {
-                JsonPlaces::Nowhere => Box::new(input),
-                places => Box::new(BufReader::new(WithTexts::new(input, places.clone()))),
+                JsonPlaces::Nowhere if !as_member => Box::new(input),
+                places => {
+                    let records = Apart::new(input).as_members(*as_member);
+                    Box::new(BufReader::new(WithTexts::new(records, places.clone())))
+                }
             };
             Ok(builder.build(input)?)
         };
         let schema = Arc::clone(&self.schema);
-        let (of, packing, places) = (Arc::clone(&schema), self.packing, places.clone());
+        let (of, layout) = (Arc::clone(&schema), self.layout);
+        let (places, as_member) = (places.clone(), *as_member);
         match reader() {
             Ok(batches) => {
                 let batches = batches.map(move |batch| {
+                    let batch = batch.and_then(|batch| rounded(&batch, &of));
                     batch.map_err(|error| {
-                        let line = line_of_fault(&path, packing, &of, &places).ok().flatten();
+                        let line = line_of_fault(&path, layout, &of, (&places, as_member)).ok().flatten();
                         let line = line.map_or(String::new(), |line| format!(", line {line},"));
                         let what = without_json(&error.to_string());
                         let what = format!(

@@ -16,9 +16,14 @@ const MAX_BYTES: usize = 16 << 20;
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH: usize = 8192;
 
+/// What the column is called of records that are no objects.
+pub(super) const MEMBER: &str = "json";
+
 /// Takes a file's records apart.
 pub(super) struct Apart<R> {
     input: R,
+    /// Each is the one member of an object.
+    as_member: bool,
     record: Vec<u8>,
     /// The line that the record begins in, from 1.
     pub(super) line: u64,
@@ -30,14 +35,30 @@ impl<R: BufRead> Apart<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
             input,
+            as_member: false,
             record: vec![],
             line: 0,
             ended: 0,
         }
     }
 
+    /// The same with each record as the member [`MEMBER`] of an object.
+    pub(super) fn as_members(self, as_member: bool) -> Self {
+        Self { as_member, ..self }
+    }
+
     /// Takes the next record in; `false` behind the last.
     pub(super) fn next(&mut self) -> Result<bool, Error> {
+        let is_there = self.take()?;
+        if is_there && self.as_member {
+            let before = format!("{{\"{MEMBER}\":");
+            self.record.splice(0..0, before.into_bytes());
+            self.record.push(b'}');
+        }
+        Ok(is_there)
+    }
+
+    fn take(&mut self) -> Result<bool, Error> {
         self.record.clear();
         let (mut depth, mut in_text, mut escaped) = (0_u64, false, false);
         loop {
@@ -104,9 +125,9 @@ pub(super) struct WithTexts<R> {
 }
 
 impl<R: BufRead> WithTexts<R> {
-    pub(super) fn new(input: R, places: JsonPlaces) -> Self {
+    pub(super) fn new(records: Apart<R>, places: JsonPlaces) -> Self {
         Self {
-            records: Apart::new(input),
+            records,
             places,
             text: String::new(),
             read: 0,

@@ -6,13 +6,23 @@ use hushdb_sql::type_names::named_type;
 use hushdb_sql::{Error, OptionValue, Result};
 use hushdb_storage::ColumnType;
 
+/// How records lie in a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Layout {
+    /// Where nothing is said, the file's name tells it.
+    pub(super) packing: Option<Packing>,
+    /// One behind the other, whatever the first is.
+    pub(super) is_lines: bool,
+}
+
 /// How a JSON file is to be read.
 #[derive(Default)]
 pub(crate) struct JsonOptions {
     /// All columns, named and typed; none if they are to be found out.
     pub(crate) columns: Vec<(String, ColumnType)>,
-    /// Where nothing is said, the file's name tells it.
-    pub(super) packing: Option<Packing>,
+    pub(super) layout: Layout,
+    /// Whether records are objects, whose members are columns; where nothing is said, they tell it.
+    pub(super) records: Option<bool>,
     /// Each record is one text.
     pub(super) as_objects: bool,
     /// Records of a file that tell its columns, where it is said; none for all of them.
@@ -37,14 +47,16 @@ impl JsonOptions {
                     }
                 }
                 AS_OBJECTS => options.as_objects = true,
-                "compression" => options.packing = Packing::named(name, value)?,
-                // Both forms are told apart by their first character, and objects may have ends of lines in them.
-                "format" => only(
-                    name,
-                    value,
-                    &["auto", "newline_delimited", "nd", "unstructured", "array"],
-                )?,
-                "records" => only(name, value, &["auto", "true", "1"])?,
+                "compression" => options.layout.packing = Packing::named(name, value)?,
+                // Elsewhere both forms are told apart by their first character, and objects may have ends of lines in them.
+                "format" => {
+                    let lines = ["newline_delimited", "nd", "unstructured"];
+                    only(name, value, &[&lines[..], &["auto", "array"]].concat())?;
+                    let format = text(name, value)?;
+                    options.layout.is_lines =
+                        lines.iter().any(|lines| lines.eq_ignore_ascii_case(format));
+                }
+                "records" => options.records = records(text(name, value)?)?,
                 "auto_detect" => only(name, value, &["true", "1"])?,
                 "ignore_errors" | "convert_strings_to_integers" => {
                     only(name, value, &["false", "0"])?;
@@ -85,6 +97,18 @@ impl JsonOptions {
             }
         }
         Ok(options)
+    }
+}
+
+/// Whether records are objects; `None` for what they tell themselves.
+fn records(value: &str) -> Result<Option<bool>> {
+    match value.to_ascii_lowercase().as_str() {
+        "auto" => Ok(None),
+        "true" | "1" => Ok(Some(true)),
+        "false" | "0" => Ok(Some(false)),
+        _ => Err(Error::binder(
+            "the option records takes 'auto', true and false",
+        )),
     }
 }
 

@@ -31,10 +31,15 @@ pub(super) struct Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    pub(super) fn new(inner: R) -> Self {
+    /// A file's; of `is_lines` they are not those of an array, whatever stands first.
+    pub(super) fn new(inner: R, is_lines: bool) -> Self {
+        let place = match is_lines {
+            true => Place::Lines,
+            false => Place::Start,
+        };
         Self {
             inner,
-            place: Place::Start,
+            place,
             depth: 0,
             in_text: false,
             escaped: false,
@@ -130,7 +135,7 @@ mod tests {
 
     fn read(text: &str) -> std::io::Result<String> {
         let mut out = String::new();
-        Records::new(text.as_bytes()).read_to_string(&mut out)?;
+        Records::new(text.as_bytes(), false).read_to_string(&mut out)?;
         Ok(out)
     }
 
@@ -171,7 +176,7 @@ mod tests {
         let mut bytes = vec![];
         let deep = format!("{{}} {}", nest(most + 1));
         assert!(
-            Records::new(deep.as_bytes())
+            Records::new(deep.as_bytes(), false)
                 .read_to_end(&mut bytes)
                 .is_err()
         );

@@ -2,10 +2,10 @@
 //!
 //! What must hold: the fields of an object keep the order in which they first appear.
 
-use chrono::{NaiveDate, NaiveDateTime};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use hushdb_query::functions::JsonPlaces;
-use hushdb_sql::type_names::called_json;
+use hushdb_sql::type_names::{called_json, named_type};
 use hushdb_storage::{HUGEINT, list_item};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
@@ -24,6 +24,7 @@ pub(super) enum Shape {
     Double,
     Date,
     Timestamp,
+    Time,
     Text,
     List(Box<Shape>),
     Struct(Members),
@@ -69,6 +70,10 @@ impl Members {
         self.all.push((name, shape));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     pub(super) fn iter(&self) -> std::slice::Iter<'_, (String, Shape)> {
         self.all.iter()
     }
@@ -98,7 +103,10 @@ impl Shape {
             (S::Integer, S::Wide) | (S::Wide, S::Integer) => S::Wide,
             (S::Integer | S::Wide, S::Double) | (S::Double, S::Integer | S::Wide) => S::Double,
             (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
-            (S::Date | S::Timestamp | S::Text, S::Date | S::Timestamp | S::Text) => S::Text,
+            (
+                S::Date | S::Timestamp | S::Time | S::Text,
+                S::Date | S::Timestamp | S::Time | S::Text,
+            ) => S::Text,
             _ => S::Json,
         }
     }
@@ -139,6 +147,11 @@ impl Shape {
             Self::Double => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Time => DataType::Time64(TimeUnit::Microsecond),
+            // A struct has members.
+            Self::Struct(fields) if fields.is_empty() => {
+                named_type("MAP(VARCHAR, JSON)").map_or(DataType::Utf8View, |map| map.arrow())
+            }
             Self::List(item) => {
                 let item = item.field(Field::LIST_FIELD_DEFAULT_NAME);
                 DataType::List(Arc::new(list_item(item)))
@@ -164,6 +177,7 @@ impl Shape {
         match self {
             Self::Unknown | Self::Json => JsonPlaces::Here,
             Self::List(item) => JsonPlaces::items(item.json_places()),
+            Self::Struct(fields) if fields.is_empty() => JsonPlaces::values(JsonPlaces::Here),
             Self::Struct(fields) => {
                 let members = fields.iter();
                 JsonPlaces::members(members.map(|(name, of)| (name.clone(), of.json_places())))
@@ -174,11 +188,18 @@ impl Shape {
             | Self::Double
             | Self::Date
             | Self::Timestamp
+            | Self::Time
             | Self::Text => JsonPlaces::Nowhere,
         }
     }
 
     fn of_text(text: &str) -> Self {
+        if text.len() >= 8
+            && text.as_bytes().get(2) == Some(&b':')
+            && NaiveTime::parse_from_str(text, "%H:%M:%S%.f").is_ok()
+        {
+            return Self::Time;
+        }
         // Most text is told from a date by its fifth byte.
         if text.as_bytes().get(4) != Some(&b'-') {
             return Self::Text;

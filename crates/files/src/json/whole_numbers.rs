@@ -1,0 +1,128 @@
+//! Numbers of JSON that a column has less digits for: the reader cuts what is behind the point, where a CAST rounds. They are read with more
+//! digits behind it, and rounded here.
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, ListArray, MapArray,
+    PrimitiveArray, RecordBatch, StructArray,
+};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{
+    DataType, FieldRef, Fields, Int8Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::arrow::error::ArrowError;
+use hushdb_sql::type_names::type_name;
+use std::sync::Arc;
+
+/// Digits behind the point that are read beyond those that are kept.
+const MORE: u8 = 9;
+const DIGITS: u8 = 38;
+/// A one with so many digits behind its point.
+const ONE: i128 = 10_i128.pow(MORE as u32);
+
+/// The columns as they are read.
+pub(super) fn read_schema(schema: &Schema) -> SchemaRef {
+    Arc::new(Schema::new(
+        schema.fields().iter().map(read_field).collect::<Fields>(),
+    ))
+}
+
+fn read_field(field: &FieldRef) -> FieldRef {
+    let ty = read_type(field.data_type());
+    Arc::new(field.as_ref().clone().with_data_type(ty))
+}
+
+fn read_type(ty: &DataType) -> DataType {
+    match ty {
+        of if of.is_integer() => DataType::Decimal128(DIGITS, MORE.cast_signed()),
+        DataType::Decimal64(digits, scale) | DataType::Decimal128(digits, scale) => {
+            let scale = scale + MORE.cast_signed();
+            match *digits <= DIGITS - MORE {
+                true => DataType::Decimal128(DIGITS, scale),
+                false => DataType::Decimal256(2 * DIGITS, scale),
+            }
+        }
+        DataType::List(item) => DataType::List(read_field(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(read_field).collect()),
+        DataType::Map(entry, sorted) => DataType::Map(read_field(entry), *sorted),
+        other => other.clone(),
+    }
+}
+
+/// A batch that was read, with the types of its columns.
+///
+/// # Errors
+/// `CastError` for a number that its column has no room for.
+pub(super) fn rounded(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| array(column, field.data_type()));
+    RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<Vec<_>, _>>()?)
+}
+
+fn array(read: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    use DataType as T;
+    if read.data_type() == to {
+        return Ok(Arc::clone(read));
+    }
+    Ok(match to {
+        T::Int8 => whole::<Int8Type>(read.as_primitive())?,
+        T::Int16 => whole::<Int16Type>(read.as_primitive())?,
+        T::Int32 => whole::<Int32Type>(read.as_primitive())?,
+        T::Int64 => whole::<Int64Type>(read.as_primitive())?,
+        T::UInt8 => whole::<UInt8Type>(read.as_primitive())?,
+        T::UInt16 => whole::<UInt16Type>(read.as_primitive())?,
+        T::UInt32 => whole::<UInt32Type>(read.as_primitive())?,
+        T::UInt64 => whole::<UInt64Type>(read.as_primitive())?,
+        T::List(item) => {
+            let lists = read.as_list::<i32>();
+            let items = array(lists.values(), item.data_type())?;
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        T::Struct(fields) => Arc::new(structs(read.as_struct(), fields)?),
+        T::Map(entry, sorted) => {
+            let maps = read.as_map();
+            let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+            let entries = match entry.data_type() {
+                T::Struct(fields) => structs(maps.entries(), fields)?,
+                _ => maps.entries().clone(),
+            };
+            let entry = Arc::clone(entry);
+            Arc::new(MapArray::try_new(entry, offsets, entries, nulls, *sorted)?)
+        }
+        to => {
+            let strict = CastOptions {
+                safe: false,
+                ..CastOptions::default()
+            };
+            cast_with_options(read, to, &strict).map_err(|_| too_large(to))?
+        }
+    })
+}
+
+/// It does not repeat the number.
+fn too_large(to: &DataType) -> ArrowError {
+    ArrowError::CastError(format!("a number does not fit {}", type_name(to)))
+}
+
+fn structs(read: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
+    let columns = read.columns().iter().zip(fields);
+    let columns = columns.map(|(column, field)| array(column, field.data_type()));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    StructArray::try_new(fields.clone(), columns, read.nulls().cloned())
+}
+
+/// The whole numbers that are nearest, of two the even one, as DuckDB rounds a DOUBLE.
+fn whole<T: ArrowPrimitiveType>(read: &Decimal128Array) -> Result<ArrayRef, ArrowError>
+where
+    T::Native: TryFrom<i128>,
+{
+    let nearest = |value: i128| {
+        let (whole, rest) = (value.div_euclid(ONE), value.rem_euclid(ONE));
+        let up = rest > ONE / 2 || rest == ONE / 2 && whole % 2 != 0;
+        T::Native::try_from(whole + i128::from(up))
+    };
+    let numbers: PrimitiveArray<T> =
+        read.try_unary::<_, T, _>(|value| nearest(value).map_err(|_| too_large(&T::DATA_TYPE)))?;
+    Ok(Arc::new(numbers))
+}
