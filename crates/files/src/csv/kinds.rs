@@ -365,6 +365,12 @@ fn double(text: &str) -> Option<f64> {
         return Some(f64::NAN);
     }
     let digits = text.strip_prefix('-').unwrap_or(text);
+    if ["inf", "infinity"]
+        .iter()
+        .any(|word| digits.eq_ignore_ascii_case(word))
+    {
+        return text.parse().ok();
+    }
     let (number, exponent) = match digits.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, Some(exponent)),
         None => (digits, None),
