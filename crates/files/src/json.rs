@@ -353,7 +353,7 @@ fn line_of_fault(
     schema: &SchemaRef,
     (places, as_member): (&JsonPlaces, bool),
 ) -> Result<Option<u64>> {
-    let mut records = Apart::new(open(path, layout)?).as_members(as_member);
+    let mut records = Apart::new(open(path, layout)?).with_members(as_member);
     let mut decoder = builder(&read_schema(schema)).build_decoder()?;
     let mut json = String::new();
     while let Ok(true) = records.next() {
@@ -446,7 +446,7 @@ impl PartitionStream for JsonFile {
             let input: Box<dyn BufRead + Send> = match places {
                 JsonPlaces::Nowhere if !as_member => Box::new(input),
                 places => {
-                    let records = Apart::new(input).as_members(*as_member);
+                    let records = Apart::new(input).with_members(*as_member);
                     Box::new(BufReader::new(WithTexts::new(records, places.clone())))
                 }
             };

@@ -43,7 +43,7 @@ impl<R: BufRead> Apart<R> {
     }
 
     /// The same with each record as the member [`MEMBER`] of an object.
-    pub(super) fn as_members(self, as_member: bool) -> Self {
+    pub(super) fn with_members(self, as_member: bool) -> Self {
         Self { as_member, ..self }
     }
 
