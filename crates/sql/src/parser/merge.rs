@@ -22,11 +22,15 @@ pub(super) fn merge(parser: &mut Parser) -> Result<Statement> {
     let constraint = constraint(parser)?;
     let mut clauses = vec![];
     while parser.parse_keyword(Keyword::WHEN) {
-        clauses.push(clause(parser)?);
+        let clause = clause(parser)?;
+        refuse_second(&clauses, &clause)?;
+        clauses.push(clause);
     }
     if clauses.is_empty() {
         return Err(syntax_error(&parser.peek_token().token));
     }
+    // Of rows of a kind, one without a condition has what the others leave, wherever it stands.
+    clauses.sort_by_key(|clause| clause.condition.is_none());
     let returning = match parser.parse_keyword(Keyword::RETURNING) {
         true => Some(
             parser
@@ -92,6 +96,24 @@ fn clause(parser: &mut Parser) -> Result<MergeClause> {
         condition,
         action,
     })
+}
+
+/// Nothing would come to a second clause without a condition.
+fn refuse_second(before: &[MergeClause], clause: &MergeClause) -> Result<()> {
+    let mut all = before.iter();
+    let is_second = clause.condition.is_none()
+        && all.any(|one| one.rows == clause.rows && one.condition.is_none());
+    let kind = match clause.rows {
+        MergedRows::Matched => "WHEN MATCHED",
+        MergedRows::OfSource => "WHEN NOT MATCHED",
+        MergedRows::OfTarget => "WHEN NOT MATCHED BY SOURCE",
+    };
+    match is_second {
+        true => Err(Error::parser(format!(
+            "Unconditional {kind} clause was already defined - only one unconditional {kind} clause is supported"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// There is no row of the target to change, or no row of the source to take.
