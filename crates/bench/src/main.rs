@@ -183,6 +183,9 @@ struct Differ {
     /// Also every function by itself, with arguments at the borders of their types.
     #[arg(long)]
     functions: bool,
+    /// Among the queries also statements that change rows, over tables with keys, rules and defaults.
+    #[arg(long)]
+    edits: bool,
     /// Where the rival's Python environment is made.
     #[arg(long, default_value = "target/bench")]
     dir: PathBuf,
@@ -410,6 +413,7 @@ impl Differ {
             world: self.world,
             failures: self.failures,
             functions: self.functions,
+            edits: self.edits,
         };
         differ::run(&plan, &self.dir.canonicalize()?)
     }

@@ -1,9 +1,9 @@
 """DuckDB as the one whose answers are right: reads one JSON request per line, answers with one JSON line each.
 
-Requests: {"op": "reset"} begins with an empty database, {"op": "sql", "sql": text} runs a statement, {"op": "functions"} lists
-functions with the types of their parameters, {"op": "coverage"} names, kinds, numbers of parameters and examples of all that somebody
-may call. A result is {"names": ..., "types": ..., "rows": ...} with values as text, an
-error is {"error": text}.
+Requests: {"op": "reset"} begins with an empty database, {"op": "sql", "sql": text} runs a statement, "count" in its place one
+that changes rows and shows none: the answer is how many. {"op": "functions"} lists functions with the types of their parameters,
+{"op": "coverage"} names, kinds, numbers of parameters and examples of all that somebody may call. A result is {"names": ...,
+"types": ..., "rows": ...} with values as text, an error is {"error": text}.
 """
 
 import json
@@ -46,6 +46,13 @@ def answer(connection, sql):
     return {"names": relation.columns, "types": [str(kind) for kind in relation.types], "rows": texts.fetchall()}
 
 
+def count(connection, sql):
+    rows = connection.execute(sql).fetchall()
+    described = connection.description
+    texts = [[str(value) for value in row] for row in rows]
+    return {"names": [one[0] for one in described], "types": [str(one[1]) for one in described], "rows": texts}
+
+
 def main():
     connection = fresh()
     for line in sys.stdin:
@@ -57,6 +64,8 @@ def main():
                 reply = {}
             elif request["op"] == "functions":
                 reply = {"rows": connection.execute(FUNCTIONS).fetchall()}
+            elif request["op"] == "count":
+                reply = count(connection, request["sql"])
             elif request["op"] == "coverage":
                 reply = {"rows": connection.execute(COVERAGE).fetchall()}
             else:

@@ -1,6 +1,9 @@
 //! Walking a tree to change it.
 
-use crate::tree::{Body, Expression, Group, Query, Source};
+use crate::tree::{
+    Action, Assignment, Body, Change, Clause, ClauseAction, Expression, Group, Query, Rows, Script,
+    Source, Statement,
+};
 
 /// A part of a query that can be changed in place.
 pub enum Node<'a> {
@@ -10,6 +13,67 @@ pub enum Node<'a> {
     Expression(&'a mut Expression),
     /// Something in FROM.
     Source(&'a mut Source),
+    /// Statements one after the other.
+    Script(&'a mut Script),
+    /// A statement that changes rows.
+    Change(&'a mut Change),
+}
+
+/// Shows every part of every statement to `visit`, as [`edit`] does.
+pub(crate) fn edit_script(script: &mut Script, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    if !visit(Node::Script(script)) {
+        return;
+    }
+    for statement in &mut script.statements {
+        match statement {
+            Statement::Query(query) => edit(query, visit),
+            Statement::Change(change) => edit_change(change, visit),
+            Statement::Transaction(_) => {}
+        }
+    }
+}
+
+/// What joins a table to its partner is left as it is: else a row could have two.
+fn edit_change(change: &mut Change, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    if !visit(Node::Change(change)) {
+        return;
+    }
+    if let Some(partner) = &mut change.partner {
+        edit_source(&mut partner.source, visit);
+    }
+    let mut values: Vec<&mut Expression> = vec![];
+    match &mut change.action {
+        Action::Insert(insert) => {
+            match &mut insert.rows {
+                Rows::Query(query) | Rows::ByName(query) => edit(query, visit),
+                Rows::Values(rows) => values.extend(rows.iter_mut().flatten().flatten()),
+                Rows::Defaults => {}
+            }
+            if let Some(conflict) = &mut insert.conflict {
+                values.extend(assigned(&mut conflict.sets));
+                values.extend(&mut conflict.filter);
+            }
+        }
+        Action::Update(sets) => values.extend(assigned(sets)),
+        Action::Merge(clauses) => values.extend(clauses.iter_mut().flat_map(clause_values)),
+        Action::Delete | Action::Truncate => {}
+    }
+    let shown = change.returning.iter_mut().map(|item| &mut item.expression);
+    for value in values.into_iter().chain(&mut change.filter).chain(shown) {
+        edit_expression(value, visit);
+    }
+}
+
+fn assigned(sets: &mut [Assignment]) -> impl Iterator<Item = &mut Expression> {
+    sets.iter_mut().filter_map(|set| set.value.as_mut())
+}
+
+fn clause_values(clause: &mut Clause) -> Vec<&mut Expression> {
+    let sets = match &mut clause.action {
+        ClauseAction::Update(sets) | ClauseAction::Insert(sets) => &mut sets[..],
+        ClauseAction::Delete | ClauseAction::Nothing => &mut [],
+    };
+    assigned(sets).chain(&mut clause.condition).collect()
 }
 
 /// Shows every part to `visit`, what holds others before these; where it says false, what is inside is left out.

@@ -1,26 +1,65 @@
 //! Making a case that fails as small as it gets, by structure: clauses go, expressions become what is in them or a
 //! literal, tables lose rows and columns.
 
-use crate::edit::{Node, children, edit};
+use crate::edit::{self, Node, children, edit};
 use crate::literals::{Value, simplest};
-use crate::tree::{Body, Expression, Group, Naming, Query, Select, Source};
-use crate::world::World;
+use crate::shrink_changes::{change_cost, edit_change, edit_script, is_determined, names};
+use crate::tree::{Body, Expression, Group, Naming, Query, Script, Select, Source, Statement};
+use crate::world::{Column, World};
 
-/// Tables and a query over them.
+/// Tables and a query over them, or a script.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub struct Case<T = Query> {
     /// The tables.
     pub world: World,
     /// The query.
-    pub query: Query,
+    pub query: T,
 }
 
-/// How many cases are tried at most.
-const TRIES: usize = 3000;
+/// What is made small.
+pub trait Tree: Clone + PartialEq {
+    /// How many cases are tried at most.
+    const TRIES: usize;
+
+    /// Shows every part to `visit`, what holds others before these; where it says false, what is inside is left out.
+    fn edit(&mut self, visit: &mut dyn FnMut(Node<'_>) -> bool);
+
+    /// Whether its outcome is determined, over these tables.
+    fn has_one_answer(&self, world: &World) -> bool;
+}
+
+impl Tree for Query {
+    const TRIES: usize = 3000;
+
+    fn edit(&mut self, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+        edit(self, visit);
+    }
+
+    fn has_one_answer(&self, _: &World) -> bool {
+        queries_have_one_answer(self)
+    }
+}
+
+impl Tree for Script {
+    /// Each of them makes the tables again.
+    const TRIES: usize = 800;
+
+    fn edit(&mut self, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+        edit::edit_script(self, visit);
+    }
+
+    fn has_one_answer(&self, world: &World) -> bool {
+        let mut changes = self.statements.iter().filter_map(|one| match one {
+            Statement::Change(change) => Some(change),
+            _ => None,
+        });
+        changes.all(|change| is_determined(change, world)) && queries_have_one_answer(self)
+    }
+}
 
 /// The smallest case found for which `fails` is still true; it is asked often.
-pub fn shrink(mut case: Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
-    let mut tries = TRIES;
+pub fn shrink<T: Tree>(mut case: Case<T>, fails: &mut dyn FnMut(&Case<T>) -> bool) -> Case<T> {
+    let mut tries = T::TRIES;
     loop {
         let before = case.clone();
         shrink_query(&mut case, &mut tries, fails);
@@ -31,13 +70,13 @@ pub fn shrink(mut case: Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     }
 }
 
-fn attempt(
-    case: &mut Case,
-    candidate: Case,
+fn attempt<T: Tree>(
+    case: &mut Case<T>,
+    candidate: Case<T>,
     tries: &mut usize,
-    fails: &mut dyn FnMut(&Case) -> bool,
+    fails: &mut dyn FnMut(&Case<T>) -> bool,
 ) -> bool {
-    if *tries == 0 || candidate == *case || !has_one_answer(&candidate.query) {
+    if *tries == 0 || candidate == *case || !candidate.query.has_one_answer(&candidate.world) {
         return false;
     }
     *tries -= 1;
@@ -48,10 +87,10 @@ fn attempt(
     kept
 }
 
-/// Whether the query and those in it each have one answer.
-fn has_one_answer(query: &Query) -> bool {
+/// Whether the queries in it each have one answer.
+fn queries_have_one_answer<T: Tree>(tree: &T) -> bool {
     let mut sorted = true;
-    edit(&mut query.clone(), &mut |node| {
+    tree.clone().edit(&mut |node| {
         if let Node::Query(query) = node {
             let select = query.select();
             sorted &= is_sorted_wholly(query)
@@ -116,7 +155,11 @@ fn is_sorted_wholly(query: &Query) -> bool {
     is_unsorted && !chooses || query.items().iter().all(|item| is_key(&item.alias))
 }
 
-fn shrink_query(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
+fn shrink_query<T: Tree>(
+    case: &mut Case<T>,
+    tries: &mut usize,
+    fails: &mut dyn FnMut(&Case<T>) -> bool,
+) {
     let mut node = 0;
     loop {
         let mut choice = 0;
@@ -138,10 +181,12 @@ fn shrink_query(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case)
 }
 
 /// Something that falls with every edit, so that shrinking ends.
-fn cost(query: &Query) -> usize {
+fn cost<T: Tree>(tree: &T) -> usize {
     let mut cost = 0;
-    edit(&mut query.clone(), &mut |node| {
+    tree.clone().edit(&mut |node| {
         cost += match node {
+            Node::Script(script) => 4 * script.statements.len(),
+            Node::Change(change) => change_cost(change),
             Node::Query(query) => {
                 let around = query.order.len() + 2 * query.with.len() + usize::from(query.by_all);
                 let ends = usize::from(query.limit.is_some()) + usize::from(query.offset.is_some());
@@ -204,15 +249,17 @@ enum Chosen {
 }
 
 /// Makes one of the edits that one of the nodes allows.
-fn choose(query: &mut Query, node: usize, choice: usize) -> Chosen {
+fn choose<T: Tree>(tree: &mut T, node: usize, choice: usize) -> Chosen {
     let mut seen = 0;
     let mut chosen = Chosen::NoSuchNode;
     let mut gone = vec![];
-    edit(query, &mut |part| {
+    tree.edit(&mut |part| {
         let here = seen == node;
         seen += 1;
         if here {
             let edited = match part {
+                Node::Script(script) => edit_script(script, choice),
+                Node::Change(change) => edit_change(change, choice, &mut gone),
                 Node::Query(query) => edit_query(query, choice),
                 Node::Expression(expression) => edit_expression(expression, choice),
                 Node::Source(source) => edit_source(source, choice, &mut gone),
@@ -224,13 +271,13 @@ fn choose(query: &mut Query, node: usize, choice: usize) -> Chosen {
         }
         seen <= node
     });
-    without_sources(query, &gone);
+    without_sources(tree, &gone);
     chosen
 }
 
 /// Columns of sources that are gone become literals.
-fn without_sources(query: &mut Query, gone: &[String]) {
-    edit(query, &mut |node| {
+fn without_sources<T: Tree>(tree: &mut T, gone: &[String]) {
+    tree.edit(&mut |node| {
         if let Node::Expression(expression) = node
             && let Expression::Column {
                 ty,
@@ -414,18 +461,6 @@ fn edit_source(source: &mut Source, choice: usize, gone: &mut Vec<String>) -> Op
     Some(())
 }
 
-/// By what names the columns of a source are called.
-fn names(source: &Source, all: &mut Vec<String>) {
-    match source {
-        Source::Relation { name, alias } => all.push(alias.clone().unwrap_or(name.clone())),
-        Source::Derived { alias, .. } | Source::Reshaped { alias, .. } => all.push(alias.clone()),
-        Source::Join { left, right, .. } => {
-            names(left, all);
-            names(right, all);
-        }
-    }
-}
-
 fn edit_expression(expression: &mut Expression, choice: usize) -> Option<()> {
     let ty = expression.ty().clone();
     match choice {
@@ -469,7 +504,11 @@ fn edit_expression(expression: &mut Expression, choice: usize) -> Option<()> {
     Some(())
 }
 
-fn shrink_world(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
+fn shrink_world<T: Tree>(
+    case: &mut Case<T>,
+    tries: &mut usize,
+    fails: &mut dyn FnMut(&Case<T>) -> bool,
+) {
     for n in (0..case.world.views.len()).rev() {
         let mut candidate = case.clone();
         candidate.world.views.remove(n);
@@ -485,11 +524,11 @@ fn shrink_world(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case)
     }
 }
 
-fn shrink_rows(
-    case: &mut Case,
+fn shrink_rows<T: Tree>(
+    case: &mut Case<T>,
     table: usize,
     tries: &mut usize,
-    fails: &mut dyn FnMut(&Case) -> bool,
+    fails: &mut dyn FnMut(&Case<T>) -> bool,
 ) {
     let mut chunk = case.world.tables[table].rows.len();
     while chunk > 0 {
@@ -506,11 +545,11 @@ fn shrink_rows(
     }
 }
 
-fn shrink_columns(
-    case: &mut Case,
+fn shrink_columns<T: Tree>(
+    case: &mut Case<T>,
     table: usize,
     tries: &mut usize,
-    fails: &mut dyn FnMut(&Case) -> bool,
+    fails: &mut dyn FnMut(&Case<T>) -> bool,
 ) {
     for n in (0..case.world.tables[table].columns.len()).rev() {
         let mut candidate = case.clone();
@@ -525,8 +564,20 @@ fn shrink_columns(
         attempt(case, candidate, tries, fails);
     }
     for n in 0..case.world.tables[table].columns.len() {
+        let plain: [fn(&mut Column); 3] = [
+            |column| column.constraint = "",
+            |column| column.default = None,
+            |column| column.generated = None,
+        ];
+        for change in plain {
+            let mut candidate = case.clone();
+            change(&mut candidate.world.tables[table].columns[n]);
+            attempt(case, candidate, tries, fails);
+        }
+    }
+    for n in (0..case.world.tables[table].rules.len()).rev() {
         let mut candidate = case.clone();
-        candidate.world.tables[table].columns[n].constraint = "";
+        candidate.world.tables[table].rules.remove(n);
         attempt(case, candidate, tries, fails);
     }
 }
@@ -534,7 +585,7 @@ fn shrink_columns(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dice, Generator, world};
+    use crate::{Dice, Generator, ruled_world, world};
 
     fn case(seed: u64) -> Case {
         let mut dice = Dice::new(seed);
@@ -567,6 +618,52 @@ mod tests {
             assert!(sql.len() < 160, "{sql}");
             assert!(small.world.tables.is_empty() && small.world.views.is_empty());
             assert!(is_sorted_wholly(&small.query), "{sql}");
+        }
+        assert!(shrunk > 3, "{shrunk} cases show it");
+    }
+
+    fn script(seed: u64) -> Case<Script> {
+        let mut dice = Dice::new(seed);
+        let world = ruled_world(&mut dice);
+        let mut generator = Generator::new(&world, dice.fork());
+        let statements = (0..8).map(|n| generator.statement(n % 2 == 0));
+        let query = Script {
+            statements: statements.collect(),
+        };
+        Case { world, query }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_script_for_ever_and_its_outcome_is_determined() {
+        for seed in 0..200 {
+            let one = script(seed);
+            assert_eq!(one, script(seed));
+            for statement in &one.query.statements {
+                if let Statement::Change(change) = statement {
+                    assert!(is_determined(change, &one.world), "{change}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_script_that_fails_is_made_small_and_still_fails() {
+        let mut shrunk = 0;
+        for seed in 0..100 {
+            let case = script(seed);
+            let shows = |case: &Case<Script>| {
+                let last = case.query.statements.last();
+                last.is_some_and(|last| last.to_string().contains("WHEN NOT MATCHED THEN"))
+            };
+            if !shows(&case) {
+                continue;
+            }
+            shrunk += 1;
+            let small = shrink(case, &mut |case| shows(case));
+            let text = small.query.to_string();
+            assert_eq!(small.query.statements.len(), 1, "{text}");
+            assert!(shows(&small) && text.len() < 450, "{text}");
+            assert!(small.query.has_one_answer(&small.world), "{text}");
         }
         assert!(shrunk > 3, "{shrunk} cases show it");
     }

@@ -2,7 +2,8 @@
 
 use crate::column_type::ColumnType;
 use crate::literals::{self, Domain, Value};
-use crate::tree::Query;
+use crate::tree::{Expression, Query};
+use std::fmt;
 
 /// Tables with their rows, and views.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +23,21 @@ pub struct Table {
     pub name: String,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, a value for each column.
+    /// What stands behind the columns.
+    pub rules: Vec<Rule>,
+    /// Its rows, a value for each column; that of a generated one says nothing.
     pub rows: Vec<Vec<Value>>,
+}
+
+/// What must hold for the rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// `PRIMARY KEY` or `UNIQUE`, of columns.
+    Key(&'static str, Vec<String>),
+    /// CHECK.
+    Check(Expression),
+    /// FOREIGN KEY: a column, and the table and column that it names.
+    References(String, String, String),
 }
 
 /// A column.
@@ -33,8 +47,12 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub ty: ColumnType,
-    /// `NOT NULL`, `PRIMARY KEY` or nothing.
+    /// `NOT NULL`, `PRIMARY KEY`, `UNIQUE` or nothing.
     pub constraint: &'static str,
+    /// DEFAULT.
+    pub default: Option<Expression>,
+    /// GENERATED ALWAYS AS.
+    pub generated: Option<Expression>,
 }
 
 /// A view.
@@ -55,17 +73,8 @@ impl World {
         schemas.dedup();
         all.extend(schemas.iter().map(|name| format!("CREATE SCHEMA {name}")));
         for table in &self.tables {
-            let columns = table.columns.iter();
-            let columns = columns.map(|c| format!("{} {} {}", c.name, c.ty, c.constraint));
-            let columns: Vec<_> = columns.map(|text| text.trim_end().to_owned()).collect();
-            all.push(format!(
-                "CREATE TABLE {} ({})",
-                table.name,
-                columns.join(", ")
-            ));
-            if !table.rows.is_empty() {
-                all.push(table.insert());
-            }
+            all.push(table.definition());
+            all.extend(table.inserts());
         }
         let views = self.views.iter();
         all.extend(views.map(|view| format!("CREATE VIEW {} AS {}", view.name, view.query)));
@@ -77,11 +86,9 @@ impl World {
         let tables = self.tables.iter();
         let tables = tables.map(|table| (table.name.clone(), table.columns.clone()));
         let views = self.views.iter().map(|view| {
-            let columns = view.query.items().iter().map(|item| Column {
-                name: item.alias.clone(),
-                ty: item.expression.ty().clone(),
-                constraint: "",
-            });
+            let columns = view.query.items().iter();
+            let columns =
+                columns.map(|item| Column::new(&item.alias, item.expression.ty().clone()));
             (view.name.clone(), columns.collect())
         });
         tables.chain(views).collect()
@@ -94,16 +101,88 @@ impl Table {
         self.name.split_once('.').map(|(schema, _)| schema)
     }
 
-    fn insert(&self) -> String {
-        let rows = self.rows.iter().map(|row| {
+    /// The statement that makes it without rows.
+    pub fn definition(&self) -> String {
+        let columns = self.columns.iter().map(ToString::to_string);
+        let rules = self.rules.iter().map(ToString::to_string);
+        let all: Vec<_> = columns.chain(rules).collect();
+        format!("CREATE TABLE {} ({})", self.name, all.join(", "))
+    }
+
+    /// The columns of each key of it.
+    pub fn keys(&self) -> Vec<Vec<String>> {
+        let columns = self.columns.iter();
+        let columns = columns.filter(|c| ["PRIMARY KEY", "UNIQUE"].contains(&c.constraint));
+        let rules = self.rules.iter().filter_map(|rule| match rule {
+            Rule::Key(_, columns) => Some(columns.clone()),
+            _ => None,
+        });
+        let columns = columns.map(|column| vec![column.name.clone()]);
+        columns.chain(rules).collect()
+    }
+
+    /// One statement for each row where some may be refused, else one for all.
+    fn inserts(&self) -> Vec<String> {
+        let stored: Vec<_> = (0..self.columns.len())
+            .filter(|at| self.columns[*at].generated.is_none())
+            .collect();
+        let row = |row: &Vec<Value>| {
             let mut text = String::from("(");
-            for (n, (column, value)) in self.columns.iter().zip(row).enumerate() {
+            for (n, at) in stored.iter().enumerate() {
                 text.push_str(if n > 0 { ", " } else { "" });
-                literals::print(&column.ty, value, &mut text);
+                literals::print(&self.columns[*at].ty, &row[*at], &mut text);
             }
             text + ")"
-        });
-        let rows: Vec<_> = rows.collect();
-        format!("INSERT INTO {} VALUES {}", self.name, rows.join(", "))
+        };
+        let rows: Vec<_> = self.rows.iter().map(row).collect();
+        let insert =
+            |rows: &[String]| format!("INSERT INTO {} VALUES {}", self.name, rows.join(", "));
+        let may_be_refused = self.columns.iter().any(|c| c.constraint == "UNIQUE");
+        match may_be_refused || !self.rules.is_empty() {
+            true => rows.chunks(1).map(insert).collect(),
+            false if rows.is_empty() => vec![],
+            false => vec![insert(&rows)],
+        }
+    }
+}
+
+impl Column {
+    /// One that may have any value of its type.
+    pub fn new(name: &str, ty: ColumnType) -> Self {
+        Self {
+            name: name.to_owned(),
+            ty,
+            constraint: "",
+            default: None,
+            generated: None,
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.ty)?;
+        if let Some(generated) = &self.generated {
+            write!(f, " GENERATED ALWAYS AS ({generated})")?;
+        }
+        if !self.constraint.is_empty() {
+            write!(f, " {}", self.constraint)?;
+        }
+        match &self.default {
+            Some(default) => write!(f, " DEFAULT ({default})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(kind, columns) => write!(f, "{kind} ({})", columns.join(", ")),
+            Self::Check(condition) => write!(f, "CHECK ({condition})"),
+            Self::References(column, table, key) => {
+                write!(f, "FOREIGN KEY ({column}) REFERENCES {table} ({key})")
+            }
+        }
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! What must hold: whatever differs is excused by a rule that has a name, or is a failure, shrunk to a minimal statement.
 
+mod changes;
 mod coverage;
 mod functions;
 mod judge;
 #[path = "../../../../tests/run_statement.rs"]
 mod run_statement;
+mod scripts;
+mod seen;
 mod theirs;
 
 use crate::failure::{Failure, Result};
@@ -14,8 +17,9 @@ use crate::rival::Rival;
 pub(crate) use coverage::coverage;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind};
 use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
-use judge::{Seen, Verdict, is_fatal, is_missing, judge};
+use judge::{Verdict, is_fatal, is_missing, judge};
 use run_statement::{Outcome, outcome};
+use seen::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -34,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) failures: usize,
     /// Whether functions are tried by themselves, too.
     pub(crate) functions: bool,
+    /// Whether statements that change rows are run among the queries.
+    pub(crate) edits: bool,
 }
 
 /// Runs the plan. Fails where the answers differ.
@@ -46,7 +52,10 @@ pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<()> {
     };
     let mut n = plan.world;
     while differ.tally.statements < plan.queries && differ.tally.shapes.len() < plan.failures {
-        differ.one_world(plan, n)?;
+        match plan.edits {
+            true => differ.one_script(plan, n)?,
+            false => differ.one_world(plan, n)?,
+        }
         n += 1;
     }
     if plan.functions {
@@ -62,7 +71,7 @@ pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<()> {
 /// What came of making a set of tables in both.
 enum Filled {
     Whole,
-    /// One of them says by name that it does not make a view.
+    /// One of them says by name that it does not make a view, or a rule excuses what one of them does not take.
     Refused,
     /// Only one of them makes it.
     Differs(String),
@@ -153,7 +162,16 @@ impl Differ {
             if is_refused {
                 return Ok(Filled::Refused);
             }
+            let verdict = judge(&Seen {
+                sql: &sql,
+                ordered: false,
+                ours: &ours,
+                theirs: &theirs,
+            });
             if made != theirs.is_ok() {
+                if let Verdict::Excused(_) = verdict {
+                    return Ok(Filled::Refused);
+                }
                 let (ours, theirs) = (shown_outcome(&ours), shown_reply(&theirs));
                 return Ok(Filled::Differs(format!(
                     "{sql};\n  hushdb: {ours}\n  duckdb: {theirs}"
@@ -276,12 +294,12 @@ impl Tally {
             let worlds = self.refused_worlds;
             writeln!(
                 out,
-                "{worlds} sets of tables have a view that is refused by name"
+                "{worlds} sets of tables have a view that is refused by name, or rows or rules that one of both does not take"
             )?;
         }
         writeln!(
             out,
-            "{} queries: {} the same, {} errors in both, {} refused by name, excused: {excused}, {} failures of {} kinds",
+            "{} statements: {} the same, {} errors in both, {} refused by name, excused: {excused}, {} failures of {} kinds",
             self.statements,
             self.same,
             self.both_fail,

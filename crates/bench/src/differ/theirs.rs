@@ -43,7 +43,16 @@ impl Theirs {
 
     /// Runs a statement. A process that dies of it is an error of the statement, and the tables are gone.
     pub(super) fn run(&mut self, sql: &str) -> Result<Reply> {
-        match self.process.ask(&json!({"op": "sql", "sql": sql})) {
+        self.reply("sql", sql)
+    }
+
+    /// Runs a statement that changes rows and shows none; the answer is how many.
+    pub(super) fn count(&mut self, sql: &str) -> Result<Reply> {
+        self.reply("count", sql)
+    }
+
+    fn reply(&mut self, op: &str, sql: &str) -> Result<Reply> {
+        match self.process.ask(&json!({"op": op, "sql": sql})) {
             Ok(reply) => Ok(reply_of(&reply)),
             Err(_) => {
                 self.process = Process::start(&self.rival)?;

@@ -134,7 +134,7 @@ impl Generator {
     }
 
     /// What a value of the type is compared with: at times a literal that says no type.
-    fn compared(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+    pub(crate) fn compared(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
         match self.dice.chance(20) {
             true => Expression::call(ty.clone(), bare(ty, &mut self.dice), vec![]),
             false => self.expression(ty, scope, size),

@@ -1,14 +1,17 @@
-//! `Generator`: random queries over a world, each with one answer.
+//! `Generator`: random queries over a world, each with one answer, and statements that change its rows.
 //!
 //! What must hold: nothing that is made depends on the order of rows, but where all columns are sorted by; nor on the
 //! time, or on which of two equal values stands for both.
 
 mod aggregates;
+mod changes;
 mod conditions;
 mod joins;
 mod ordered;
+mod partners;
 mod queries;
 mod reshaped;
+mod ruled_tables;
 mod scalars;
 mod select_lists;
 mod sources;
@@ -16,19 +19,22 @@ mod tables;
 mod values;
 mod windows;
 
+pub use ruled_tables::ruled_world;
 pub use tables::world;
 
 use crate::column_type::{ColumnType, FLAT};
 use crate::dice::Dice;
 use crate::literals::Domain;
 use crate::tree::Expression;
-use crate::world::{Column, World};
+use crate::world::{Column, Table, World};
 
-/// Makes queries.
+/// Makes queries, and statements that change rows.
 #[derive(Debug)]
 pub struct Generator {
     pub(crate) dice: Dice,
     relations: Vec<(String, Vec<Column>)>,
+    /// What can be changed.
+    tables: Vec<Table>,
     domain: Domain,
     aliases: usize,
 }
@@ -49,6 +55,7 @@ impl Generator {
         Self {
             dice,
             relations: world.relations(),
+            tables: world.tables.clone(),
             domain: world.domain,
             aliases: 0,
         }

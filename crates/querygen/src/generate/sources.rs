@@ -73,7 +73,7 @@ pub(crate) fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
 }
 
 /// The names of columns stand alone.
-fn unqualified(scope: &mut Scope) {
+pub(crate) fn unqualified(scope: &mut Scope) {
     for column in &mut scope.columns {
         if let Expression::Column { qualifier, .. } = column {
             *qualifier = None;

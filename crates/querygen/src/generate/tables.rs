@@ -34,13 +34,12 @@ pub fn world(dice: &mut Dice) -> World {
 fn table(name: String, domain: Domain, dice: &mut Dice) -> Table {
     let count = dice.between(1, 5);
     let mut columns: Vec<Column> = (0..count)
-        .map(|n| Column {
-            name: format!("c{n}"),
-            ty: match domain {
+        .map(|n| {
+            let ty = match domain {
                 Domain::Narrow => common_type(dice),
                 Domain::Wide => column_type(dice),
-            },
-            constraint: "",
+            };
+            Column::new(&format!("c{n}"), ty)
         })
         .collect();
     constrain(&mut columns, dice);
@@ -68,6 +67,7 @@ fn table(name: String, domain: Domain, dice: &mut Dice) -> Table {
     Table {
         name,
         columns,
+        rules: vec![],
         rows,
     }
 }

@@ -176,6 +176,15 @@ impl Query {
         self.body.items()
     }
 
+    /// Gives the columns of the one SELECT other names.
+    pub(crate) fn rename(&mut self, names: &[String]) {
+        if let Body::Select(select) = &mut self.body {
+            for (item, name) in select.items.iter_mut().zip(names) {
+                item.alias.clone_from(name);
+            }
+        }
+    }
+
     /// The one SELECT of the body.
     pub fn select(&self) -> Option<&Select> {
         match &self.body {

@@ -1,0 +1,40 @@
+//! `Seen`: what came of a statement in both engines, which a rule may excuse.
+
+use super::run_statement::Outcome;
+use super::theirs::Reply;
+use hushdb_querygen::Answer;
+
+/// What came of a statement in both engines.
+pub(super) struct Seen<'a> {
+    /// The statement, and what is behind the views that it names.
+    pub(super) sql: &'a str,
+    /// All columns are sorted by.
+    pub(super) ordered: bool,
+    pub(super) ours: &'a Outcome,
+    pub(super) theirs: &'a Reply,
+}
+
+/// A difference that is meant, or that SQL leaves open.
+pub(super) struct Excuse {
+    /// As in docs/DIFFERENCES.md.
+    pub(super) name: &'static str,
+    pub(super) applies: fn(&Seen<'_>) -> bool,
+}
+
+/// Both answers.
+pub(super) fn both<'a>(seen: &Seen<'a>) -> Option<(&'a Answer, &'a Answer)> {
+    match (seen.ours, seen.theirs) {
+        (Outcome::Rows(ours), Ok(theirs)) => Some((ours, theirs)),
+        _ => None,
+    }
+}
+
+/// Names and types are the same.
+pub(super) fn other_rows_alone(seen: &Seen<'_>) -> bool {
+    both(seen).is_some_and(|(ours, theirs)| same_columns(ours, theirs))
+}
+
+/// What excuses values says nothing of types and names.
+pub(super) fn same_columns(ours: &Answer, theirs: &Answer) -> bool {
+    ours.types == theirs.types && ours.names == theirs.names
+}
