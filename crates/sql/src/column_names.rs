@@ -257,7 +257,8 @@ pub fn unique(taken: &mut HashSet<String>, wanted: String) -> String {
     name
 }
 
-pub(super) fn name(expr: &Expr) -> String {
+/// The name of an expression that is given none.
+pub fn name(expr: &Expr) -> String {
     match expr {
         Expr::Identifier(ident) => ident.value.clone(),
         Expr::CompoundIdentifier(parts) => {

@@ -97,7 +97,7 @@ mod window_order;
 pub use calls::{call, quoted_call};
 pub use chains::unchain;
 pub use collations::{COLLATE, collation};
-pub use column_names::{tables_of, unique};
+pub use column_names::{name as column_name, tables_of, unique};
 pub use constraints::constraint_mut;
 pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
 pub use date_parts::date_part_name;

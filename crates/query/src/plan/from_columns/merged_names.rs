@@ -2,15 +2,15 @@
 //! condition. There it gets the name of the table whose column `*` shows, and everywhere where a table of another join has such a column.
 //! What a right or full join merges is of a table that the planner has for both.
 
-use super::last_name;
 use super::walk::{Column, Walker, unconditional};
+use super::{given_names, last_name};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     Join, JoinConstraint, JoinOperator, LambdaFunction, ObjectName, ObjectNamePart, Query, Select,
     SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, VisitMut, VisitorMut,
 };
-use hushdb_sql::walk::{visit_expressions, visit_own_mut};
-use hushdb_sql::{MERGED, Result, constraint_mut, folded, tables_of};
+use hushdb_sql::walk::{visit_expressions, visit_mut, visit_own_mut};
+use hushdb_sql::{MERGED, Result, column_name, constraint_mut, folded, tables_of};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -180,9 +180,14 @@ impl Walker<'_> {
                 self.say_what_is_merged(tables);
             }
         }
-        let Some(meant) = self.meant(select) else {
+        for tables in &mut select.from {
+            self.put_in_semi_joins(tables);
+        }
+        let Some(meant) = self.meant(&select.from, &Merged::of(select)) else {
             return Ok(());
         };
+        let written = select.projection.clone();
+        self.put_within(select, &meant);
         let mut put = meant.beside_others;
         if !put.columns.is_empty() {
             put.put(&mut select.projection);
@@ -200,6 +205,7 @@ impl Walker<'_> {
         within.put(&mut select.group_by);
         within.put(&mut select.having);
         within.put(&mut select.qualify);
+        keep_names(select, &written);
         put.columns.extend(within.columns);
         put.put(&mut select.selection);
         for tables in &mut select.from {
@@ -218,7 +224,7 @@ impl Walker<'_> {
             return;
         };
         if let Some(items) = names_of_items(select)
-            && let Some(meant) = self.meant(select)
+            && let Some(meant) = self.meant(&select.from, &Merged::of(select))
         {
             meant.beside_others.without(&items).put(order_by);
         }
@@ -266,10 +272,64 @@ impl Walker<'_> {
         }
     }
 
+    /// Puts tables in what SEMI and ANTI joins are on: columns of both sides are seen there.
+    fn put_in_semi_joins(&mut self, tables: &mut TableWithJoins) {
+        use JoinOperator as J;
+        let (mut merged, mut known) = (Merged::default(), HashSet::new());
+        merged.add_factor(&tables.relation, &mut known);
+        for at in 0..tables.joins.len() {
+            let (before, rest) = tables.joins.split_at_mut(at);
+            let Some(join) = rest.first_mut() else {
+                continue;
+            };
+            merged.add_join(join, &mut known);
+            let (J::Semi(on) | J::LeftSemi(on) | J::Anti(on) | J::LeftAnti(on)) =
+                &mut join.join_operator
+            else {
+                continue;
+            };
+            let JoinConstraint::On(on) = on else {
+                continue;
+            };
+            if merged.is_empty() || !merged.is_named(on) {
+                continue;
+            }
+            let side_by_side = Join {
+                relation: join.relation.clone(),
+                global: false,
+                join_operator: J::CrossJoin(JoinConstraint::None),
+            };
+            let both = TableWithJoins {
+                relation: tables.relation.clone(),
+                joins: before.iter().cloned().chain([side_by_side]).collect(),
+            };
+            if let Some(meant) = self.meant(&[both], &merged) {
+                let mut put = meant.beside_others;
+                put.columns.extend(meant.alone.columns);
+                put.put(on);
+            }
+        }
+    }
+
+    /// Puts tables before merged columns in queries within a SELECT: the planner does not find these from there.
+    fn put_within(&mut self, select: &mut Select, meant: &Meant) {
+        let both = [&meant.alone, &meant.beside_others];
+        let columns = both.into_iter().flat_map(|put| put.columns.iter().cloned());
+        let put = PutTables::of_columns(columns.collect());
+        let mut within = Within {
+            walker: self,
+            put,
+            levels: vec![],
+        };
+        let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut within);
+        let _: ControlFlow<()> = visit_mut(&mut select.selection, &mut within);
+        let _: ControlFlow<()> = visit_mut(&mut select.having, &mut within);
+        let _: ControlFlow<()> = visit_mut(&mut select.qualify, &mut within);
+    }
+
     /// What the names of merged columns mean. Of what cannot be planned by itself, such as a lateral join, nobody knows it.
-    fn meant(&mut self, select: &Select) -> Option<Meant> {
-        let merged = Merged::of(select);
-        let columns = self.columns_of(unconditional(&select.from)).ok()?;
+    fn meant(&mut self, from: &[TableWithJoins], merged: &Merged) -> Option<Meant> {
+        let columns = self.columns_of(unconditional(from)).ok()?;
         let meant = columns.into_iter().filter(|column| merged.is(column));
         let (alone, beside_others): (Vec<Column>, Vec<Column>) = meant.partition(Column::is_alone);
         let (alone, beside_others) = (PutTables::new(alone), PutTables::new(beside_others));
@@ -316,6 +376,22 @@ fn names_of_items(select: &Select) -> Option<HashSet<String>> {
     Some(names)
 }
 
+/// Columns are called as they were written.
+fn keep_names(select: &mut Select, written: &[SelectItem]) {
+    for (item, written) in select.projection.iter_mut().zip(written) {
+        let (SelectItem::UnnamedExpr(expr), SelectItem::UnnamedExpr(written)) = (&*item, written)
+        else {
+            continue;
+        };
+        if expr != written && last_name(written).is_none() {
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: Ident::with_quote('"', column_name(written)),
+            };
+        }
+    }
+}
+
 /// Whether a FROM joins more than two tables.
 fn has_several_joins(select: &Select) -> bool {
     let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
@@ -357,8 +433,12 @@ impl PutTables {
     fn new(columns: Vec<Column>) -> Self {
         let columns = columns.into_iter();
         let columns = columns.filter_map(|column| Some((column.table()?.to_owned(), column.name)));
+        Self::of_columns(columns.collect())
+    }
+
+    fn of_columns(columns: Vec<(String, String)>) -> Self {
         Self {
-            columns: columns.collect(),
+            columns,
             in_calls_alone: false,
             calls: 0,
             parameters: vec![],
@@ -369,12 +449,7 @@ impl PutTables {
     fn with(&self, holds: impl Fn(&str) -> bool) -> Self {
         let columns = self.columns.iter();
         let columns = columns.filter(|(_, name)| holds(name)).cloned();
-        Self {
-            columns: columns.collect(),
-            in_calls_alone: false,
-            calls: 0,
-            parameters: vec![],
-        }
+        Self::of_columns(columns.collect())
     }
 
     fn without(&self, names: &HashSet<String>) -> Self {
@@ -439,5 +514,58 @@ impl VisitorMut for PutTables {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Puts tables in the queries within a SELECT.
+struct Within<'w, 'p> {
+    walker: &'w mut Walker<'p>,
+    put: PutTables,
+    /// The names that queries around a place have themselves; `None` where nobody knows.
+    levels: Vec<Option<HashSet<String>>>,
+}
+
+impl Within<'_, '_> {
+    fn names_of(&mut self, query: &Query) -> Option<HashSet<String>> {
+        let SetExpr::Select(select) = query.body.as_ref() else {
+            return None;
+        };
+        let columns = self.walker.columns_of(unconditional(&select.from)).ok()?;
+        let columns = columns.iter().map(|column| folded(&column.name));
+        Some(columns.chain(given_names(select).map(folded)).collect())
+    }
+
+    fn is_meant(&self, name: &Ident) -> bool {
+        let name = name_of(name);
+        let mut levels = self.levels.iter().flatten();
+        !self.levels.is_empty()
+            && self.levels.iter().all(Option::is_some)
+            && !levels.any(|names| names.contains(&name))
+    }
+}
+
+impl VisitorMut for Within<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let names = self.names_of(query);
+        self.levels.push(names);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.levels.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.put.pre_visit_expr(expr)
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) if !self.is_meant(name) => ControlFlow::Continue(()),
+            expr => self.put.post_visit_expr(expr),
+        }
     }
 }
