@@ -85,6 +85,11 @@ const SAME: [&str; 46] = [
     "regr_syy",
 ];
 
+/// Whether a name is that of an aggregate, also of one that is others' under another name.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    READ.contains(&name) || SAME.contains(&name)
+}
+
 /// Sees to it that an ORDER BY among a function's arguments is not lost.
 pub(super) fn read(function: &mut Function) -> Result<()> {
     let name = function.name.to_string().to_lowercase();
