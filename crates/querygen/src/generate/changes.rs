@@ -42,7 +42,7 @@ impl Generator {
             returning: vec![],
         };
         match self.dice.below(100) {
-            0..=44 => change.action = Action::Insert(self.insert(&target)),
+            0..=44 => change.action = Action::Insert(Box::new(self.insert(&target))),
             45..=69 => self.update(&target, &mut change),
             70..=81 => self.delete(&target, &mut change),
             82..=98 => self.merge(&target, &mut change),

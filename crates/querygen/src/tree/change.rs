@@ -45,7 +45,7 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// INSERT.
-    Insert(Insert),
+    Insert(Box<Insert>),
     /// UPDATE.
     Update(Vec<Assignment>),
     /// DELETE.
