@@ -375,8 +375,10 @@ fn line_of_fault(
 /// What the reader says of a value, without the value.
 fn without_json(message: &str) -> String {
     let message = message.strip_prefix("Json error: ").unwrap_or(message);
-    // What is read with more digits than it has.
-    let message = &message.replace("expected decimal got", "expected primitive got");
+    // Numbers are read as decimals and texts, which take whatever is no list and no object.
+    let message = &message
+        .replace("expected decimal got", "expected primitive got")
+        .replace("expected string got", "expected primitive got");
     let before_value = [" got ", "failed to parse ", "Encountered unexpected "];
     let ends = before_value
         .iter()

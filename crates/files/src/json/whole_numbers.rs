@@ -1,9 +1,9 @@
-//! Numbers of JSON that a column has less digits for: the reader cuts what is behind the point, where a CAST rounds. They are read with more
-//! digits behind it, and rounded here.
+//! Numbers of JSON that a column has less digits for: the reader cuts what is behind the point, where a CAST rounds. They are rounded here:
+//! whole numbers are read as they are written, decimals with more digits behind the point.
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, ListArray, MapArray,
-    PrimitiveArray, RecordBatch, StructArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, ListArray, MapArray, PrimitiveArray, RecordBatch,
+    StringViewArray, StructArray,
 };
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
@@ -17,8 +17,6 @@ use std::sync::Arc;
 /// Digits behind the point that are read beyond those that are kept.
 const MORE: u8 = 9;
 const DIGITS: u8 = 38;
-/// A one with so many digits behind its point.
-const ONE: i128 = 10_i128.pow(MORE as u32);
 
 /// The columns as they are read.
 pub(super) fn read_schema(schema: &Schema) -> SchemaRef {
@@ -34,7 +32,7 @@ fn read_field(field: &FieldRef) -> FieldRef {
 
 fn read_type(ty: &DataType) -> DataType {
     match ty {
-        of if of.is_integer() => DataType::Decimal128(DIGITS, MORE.cast_signed()),
+        of if of.is_integer() => DataType::Utf8View,
         DataType::Decimal64(digits, scale) | DataType::Decimal128(digits, scale) => {
             let scale = scale + MORE.cast_signed();
             match *digits <= DIGITS - MORE {
@@ -52,7 +50,7 @@ fn read_type(ty: &DataType) -> DataType {
 /// A batch that was read, with the types of its columns.
 ///
 /// # Errors
-/// `CastError` for a number that its column has no room for.
+/// `CastError` for a number that its column has no room for, `JsonError` for a text that is none.
 pub(super) fn rounded(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| array(column, field.data_type()));
@@ -65,14 +63,14 @@ fn array(read: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
         return Ok(Arc::clone(read));
     }
     Ok(match to {
-        T::Int8 => whole::<Int8Type>(read.as_primitive())?,
-        T::Int16 => whole::<Int16Type>(read.as_primitive())?,
-        T::Int32 => whole::<Int32Type>(read.as_primitive())?,
-        T::Int64 => whole::<Int64Type>(read.as_primitive())?,
-        T::UInt8 => whole::<UInt8Type>(read.as_primitive())?,
-        T::UInt16 => whole::<UInt16Type>(read.as_primitive())?,
-        T::UInt32 => whole::<UInt32Type>(read.as_primitive())?,
-        T::UInt64 => whole::<UInt64Type>(read.as_primitive())?,
+        T::Int8 => whole::<Int8Type>(read.as_string_view())?,
+        T::Int16 => whole::<Int16Type>(read.as_string_view())?,
+        T::Int32 => whole::<Int32Type>(read.as_string_view())?,
+        T::Int64 => whole::<Int64Type>(read.as_string_view())?,
+        T::UInt8 => whole::<UInt8Type>(read.as_string_view())?,
+        T::UInt16 => whole::<UInt16Type>(read.as_string_view())?,
+        T::UInt32 => whole::<UInt32Type>(read.as_string_view())?,
+        T::UInt64 => whole::<UInt64Type>(read.as_string_view())?,
         T::List(item) => {
             let lists = read.as_list::<i32>();
             let items = array(lists.values(), item.data_type())?;
@@ -112,17 +110,36 @@ fn structs(read: &StructArray, fields: &Fields) -> Result<StructArray, ArrowErro
     StructArray::try_new(fields.clone(), columns, read.nulls().cloned())
 }
 
-/// The whole numbers that are nearest, of two the even one, as DuckDB rounds a DOUBLE.
-fn whole<T: ArrowPrimitiveType>(read: &Decimal128Array) -> Result<ArrayRef, ArrowError>
+fn whole<T: ArrowPrimitiveType>(read: &StringViewArray) -> Result<ArrayRef, ArrowError>
 where
     T::Native: TryFrom<i128>,
 {
-    let nearest = |value: i128| {
-        let (whole, rest) = (value.div_euclid(ONE), value.rem_euclid(ONE));
-        let up = rest > ONE / 2 || rest == ONE / 2 && whole % 2 != 0;
-        T::Native::try_from(whole + i128::from(up))
-    };
-    let numbers: PrimitiveArray<T> =
-        read.try_unary::<_, T, _>(|value| nearest(value).map_err(|_| too_large(&T::DATA_TYPE)))?;
+    let numbers = read.iter().map(|text| {
+        let number = text.map(nearest::<T>);
+        number.transpose()
+    });
+    let numbers: PrimitiveArray<T> = numbers.collect::<Result<_, _>>()?;
     Ok(Arc::new(numbers))
+}
+
+/// The whole number that is nearest, of two the even one, as DuckDB rounds a DOUBLE.
+fn nearest<T: ArrowPrimitiveType>(text: &str) -> Result<T::Native, ArrowError>
+where
+    T::Native: TryFrom<i128>,
+{
+    let text = text.trim();
+    let number = match text.parse::<i128>() {
+        Ok(whole) => Some(whole),
+        Err(_) => {
+            let number = text.parse().ok().filter(|number: &f64| !number.is_nan());
+            // What is beyond an i128 is the largest, which fits nothing.
+            #[expect(clippy::cast_possible_truncation, reason = "it has no fraction")]
+            number.map(|number| number.round_ties_even() as i128)
+        }
+    };
+    let Some(number) = number else {
+        let what = format!("failed to parse a text as {}", type_name(&T::DATA_TYPE));
+        return Err(ArrowError::JsonError(what));
+    };
+    T::Native::try_from(number).map_err(|_| too_large(&T::DATA_TYPE))
 }
