@@ -63,12 +63,21 @@ pub fn postgres_literal(expr: &Expr) -> Option<&str> {
 
 /// Has a text read by the type of what it meets, if any type reads it otherwise than DuckDB.
 pub(super) fn mark(expr: &mut Expr) {
+    mark_if(expr, is_special);
+}
+
+/// Has a text read by the type of what it meets.
+fn mark_any(expr: &mut Expr) {
+    mark_if(expr, |_| true);
+}
+
+fn mark_if(expr: &mut Expr, is_meant: fn(&str) -> bool) {
     match expr {
-        Expr::Nested(inner) => mark(inner),
+        Expr::Nested(inner) => mark_if(inner, is_meant),
         Expr::Value(value) => {
             if let Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) =
                 &mut value.value
-                && is_special(text)
+                && is_meant(text)
             {
                 let text = Value::SingleQuotedString(std::mem::take(text));
                 *expr = call(POSTGRES_LITERAL, vec![Expr::Value(text.into())]);
@@ -145,26 +154,30 @@ fn mark_arguments(function: &mut Function) {
     }
 }
 
-/// Has the texts read so that are values of rows: those of VALUES, and of the SELECT of an INSERT.
+/// Has the texts read so that are values of rows: those of VALUES, of the SELECT of an INSERT, and of queries under one another, whose
+/// texts have the type of what the others give, whatever that is.
 pub(super) fn mark_values(query: &mut Query) {
-    mark_body(&mut query.body, false);
+    mark_body(&mut query.body, None);
 }
 
-fn mark_body(body: &mut SetExpr, of_insert: bool) {
+fn mark_body(body: &mut SetExpr, mark_item: Option<fn(&mut Expr)>) {
     match body {
         SetExpr::Values(values) => {
             let rows = values.rows.iter_mut();
             rows.for_each(|row| row.content.iter_mut().for_each(mark));
         }
         SetExpr::SetOperation { left, right, .. } => {
-            mark_body(left, true);
-            mark_body(right, true);
+            mark_body(left, Some(mark_any));
+            mark_body(right, Some(mark_any));
         }
-        SetExpr::Select(select) if of_insert => {
+        SetExpr::Select(select) => {
+            let Some(mark_item) = mark_item else {
+                return;
+            };
             for item in &mut select.projection {
                 if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
                 {
-                    mark(expr);
+                    mark_item(expr);
                 }
             }
         }
@@ -177,7 +190,7 @@ pub(super) fn mark_given(statement: &mut Statement) {
     match statement {
         Statement::Insert(Insert { source, on, .. }) => {
             if let Some(source) = source {
-                mark_body(&mut source.body, true);
+                mark_body(&mut source.body, Some(mark));
             }
             if let Some(OnInsert::OnConflict(conflict)) = on
                 && let ast::OnConflictAction::DoUpdate(update) = &mut conflict.action
@@ -259,6 +272,7 @@ mod tests {
             ("CREATE TABLE t (b BYTEA CHECK (b <> '\\x00'))", 1),
             ("CREATE VIEW v AS SELECT a FROM t WHERE b <> '\\x00'", 1),
             ("ALTER TABLE t ALTER COLUMN b SET DEFAULT '\\x00'", 1),
+            ("SELECT DATE '2020-01-01' UNION SELECT '2020-01-02'", 1),
             ("SELECT a FROM t WHERE a LIKE '\\_%' AND a ~ '\\d'", 0),
             ("SELECT '\\x00', '{a}'", 0),
             ("SELECT length('\\x00'), '{a}'::int[], '\\x00'::bytea", 0),

@@ -209,7 +209,7 @@ fn common_of_csv(types: &[DataType]) -> DataType {
 /// The type of a column that files have in several: what it is in a UNION of them, or text.
 fn common_of(types: &[DataType]) -> DataType {
     let text = types.iter().find(|ty| ty.is_string());
-    let common = || column_type(types).ok().filter(|ty| !ty.is_null());
+    let common = || column_type(types).filter(|ty| !ty.is_null());
     match text {
         Some(text) if types.iter().all(|ty| ty == text) => text.clone(),
         Some(_) => DataType::Utf8View,

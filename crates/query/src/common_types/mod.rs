@@ -4,6 +4,7 @@
 //! number_kind   what there is to know about a numeric type
 //! numbers       integers, decimals, floats, and what stands beside them
 //! temporal      dates and timestamps
+//! stacked       what a column of several queries is, as in UNION
 //! nested        lists and structs, value by value within them
 //! json          JSON within these
 //! implicit      what a value becomes where several types are at hand: the member of a UNION
@@ -17,6 +18,7 @@ mod json;
 mod nested;
 pub(crate) mod number_kind;
 mod numbers;
+mod stacked;
 mod temporal;
 
 use datafusion::arrow::datatypes::DataType;
@@ -27,6 +29,7 @@ pub(crate) use json::{
     STAND_IN, field_of, has_json_within, stand_in, with_stand_ins, without_json, without_stand_ins,
 };
 pub(crate) use nested::{common as common_type, entry_fields, entry_types, map_of};
+pub(crate) use stacked::stacked;
 
 /// What common type is looked for.
 #[derive(Clone, Copy, PartialEq)]

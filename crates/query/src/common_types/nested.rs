@@ -7,21 +7,24 @@ use super::json::{STAND_IN, has_json_within, with_stand_ins, without_stand_ins};
 use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
-use hushdb_sql::type_names::{enum_type, is_row};
+use hushdb_sql::type_names::{is_enum, is_row};
 use hushdb_storage::{ArrayType, UnionType};
 use std::sync::Arc;
+
+/// The type that values of types which are not nested have in common, where these are not all one.
+pub(super) type Flat = fn(&[DataType]) -> Option<DataType>;
 
 /// The type that values of all types can be brought to; `None` where there is none.
 pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
     if !types.iter().any(has_json_within) {
-        return common_known(types);
+        return common_known(types, common_flat);
     }
     let known: Vec<_> = types.iter().map(with_stand_ins).collect();
-    common_known(&known).map(|common| without_stand_ins(&common))
+    common_known(&known, common_flat).map(|common| without_stand_ins(&common))
 }
 
 /// The same where something stands for JSON, which all else becomes beside it.
-fn common_known(types: &[DataType]) -> Option<DataType> {
+pub(super) fn common_known(types: &[DataType], flat: Flat) -> Option<DataType> {
     let mut known = types.iter().filter(|ty| **ty != DataType::Null);
     let Some(first) = known.next() else {
         return Some(DataType::Null);
@@ -39,10 +42,8 @@ fn common_known(types: &[DataType]) -> Option<DataType> {
     if let Some(most) = most {
         return all().find(|ty| count_members(ty) == most).cloned();
     }
-    if all().any(|ty| enum_type(ty).is_some()) {
-        // Beside anything else it is a text.
-        let is_flat = |ty: &DataType| enum_type(ty).is_some() || !ty.is_nested();
-        return all().all(is_flat).then_some(DataType::Utf8View);
+    if all().any(is_enum) {
+        return flat(&all().cloned().collect::<Vec<_>>());
     }
     match first {
         DataType::Struct(_) => {
@@ -50,19 +51,19 @@ fn common_known(types: &[DataType]) -> Option<DataType> {
                 DataType::Struct(fields) => Some(fields),
                 _ => None,
             });
-            common_struct(&fields.collect::<Option<Vec<_>>>()?)
+            common_struct(&fields.collect::<Option<Vec<_>>>()?, flat)
         }
         DataType::Map(..) => {
             let entries = all().map(entry_types).collect::<Option<Vec<_>>>()?;
             let common_of = |part: fn(&(&DataType, &DataType)) -> DataType| {
-                common_known(&entries.iter().map(part).collect::<Vec<_>>())
+                common_known(&entries.iter().map(part).collect::<Vec<_>>(), flat)
             };
             let key = common_of(|(key, _)| (*key).clone())?;
             Some(map_of(&key, &common_of(|(_, value)| (*value).clone())?))
         }
         first if item_of(first).is_some() => {
             let items = all().map(|ty| Some(item_of(ty)?.data_type().clone()));
-            let item = common_known(&items.collect::<Option<Vec<_>>>()?)?;
+            let item = common_known(&items.collect::<Option<Vec<_>>>()?, flat)?;
             // A list beside an array becomes one, if it has as many values.
             let field = match all().filter_map(ArrayType::length_of).max() {
                 Some(length) => ArrayType::field(item, length),
@@ -70,20 +71,26 @@ fn common_known(types: &[DataType]) -> Option<DataType> {
             };
             Some(DataType::List(Arc::new(field)))
         }
-        first => {
-            let pairwise = || {
-                let mut others = others.iter();
-                others.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty))
-            };
-            let number = numbers::common(all().map(|ty| (None, ty.clone())), For::Value);
-            let integer = || {
-                let items: Vec<_> = all().map(|ty| (None, ty.clone())).collect();
-                numbers::integers_beside_booleans(&items)
-            };
-            let number = number.or_else(integer);
-            number.or_else(|| temporal::common(types)).or_else(pairwise)
-        }
+        _ => flat(&all().cloned().collect::<Vec<_>>()),
     }
+}
+
+/// See `Flat`: of values of which each may stand where another does.
+fn common_flat(types: &[DataType]) -> Option<DataType> {
+    if types.iter().any(is_enum) {
+        // Beside anything else it is a text.
+        let is_flat = |ty: &DataType| is_enum(ty) || !ty.is_nested();
+        return types.iter().all(is_flat).then_some(DataType::Utf8View);
+    }
+    let items: Vec<_> = types.iter().map(|ty| (None, ty.clone())).collect();
+    numbers::common(items.iter().cloned(), For::Value)
+        .or_else(|| numbers::integers_beside_booleans(&items))
+        .or_else(|| temporal::common(types))
+        .or_else(|| {
+            let (first, others) = types.split_first()?;
+            let mut others = others.iter();
+            others.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty))
+        })
 }
 
 /// How many members a UNION has, and 0 of all else.
@@ -129,7 +136,7 @@ fn item_of(list: &DataType) -> Option<&FieldRef> {
     }
 }
 
-fn common_struct(structs: &[&Fields]) -> Option<DataType> {
+fn common_struct(structs: &[&Fields], flat: Flat) -> Option<DataType> {
     // Names come from the first that has any.
     let named = structs.iter().find(|fields| !is_row(fields));
     let mut fields: Vec<(String, Vec<DataType>)> = vec![];
@@ -153,7 +160,8 @@ fn common_struct(structs: &[&Fields]) -> Option<DataType> {
         }
     }
     let fields = fields.into_iter();
-    let fields = fields.map(|(name, types)| Some(Field::new(name, common_known(&types)?, true)));
+    let fields =
+        fields.map(|(name, types)| Some(Field::new(name, common_known(&types, flat)?, true)));
     Some(DataType::Struct(fields.collect::<Option<Fields>>()?))
 }
 

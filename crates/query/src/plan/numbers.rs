@@ -236,11 +236,15 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InSubquery(within) => one_type_with_query(within, schema)?,
         _ => false,
     };
-    Ok(match is_unsaid_json(&expr, schema) {
+    Ok(with_json(expr, changed, schema))
+}
+
+/// What is JSON as JSON, and all else as it is.
+fn with_json(expr: Expr, changed: bool, schema: &DFSchema) -> Transformed<Expr> {
+    match is_unsaid_json(&expr, schema) {
         true => Transformed::yes(of_json(expr)),
-        false if changed => Transformed::yes(expr),
-        false => Transformed::no(expr),
-    })
+        false => Transformed::new(expr, changed, TreeNodeRecursion::Continue),
+    }
 }
 
 /// Brings what `lag(value, n, otherwise)` gives otherwise to the type of its value; whether it had another.
@@ -270,7 +274,12 @@ fn as_planned(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     if is_one || !all(DataType::is_numeric) && !all(DataType::is_temporal) {
         return Ok(false);
     }
-    let Ok(to) = column_type(&types) else {
+    let items = types.iter().map(|of| (None, of.clone()));
+    let to = common_of(items, For::Value).or_else(|| {
+        let mut types = types.iter();
+        types.try_fold(DataType::Null, |all, of| type_union_coercion(&all, of))
+    });
+    let Some(to) = to else {
         return Ok(false);
     };
     for result in results {
@@ -313,13 +322,10 @@ fn null_if(call: &mut ScalarFunction, schema: &DFSchema) -> Result<Transformed<E
         let [left, right] = <[Expr; 2]>::try_from(compared)
             .map_err(|_| internal_datafusion_err!("nullif takes two arguments"))?;
         let unequal = when(left.eq(right), lit(ScalarValue::Null)).otherwise(value)?;
-        return Ok(Transformed::yes(unequal));
+        return Ok(with_json(unequal, true, schema));
     }
     let call = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&call.func), compared));
-    Ok(match is_unsaid_json(&call, schema) {
-        true => Transformed::yes(of_json(call)),
-        false => Transformed::new(call, changed, TreeNodeRecursion::Continue),
-    })
+    Ok(with_json(call, changed, schema))
 }
 
 /// Whether a value is one of several that are JSON, or NULL, which DataFusion does not say of it.
@@ -332,6 +338,9 @@ fn is_unsaid_json(expr: &Expr, schema: &DFSchema) -> bool {
         Expr::ScalarFunction(call) if ONE_OF_SEVERAL.contains(&call.name()) => {
             call.args.iter().collect()
         }
+        Expr::ScalarFunction(call) if call.name() == "nullif" => {
+            call.args.first().into_iter().collect()
+        }
         _ => return false,
     };
     let field = |expr: &Expr| expr.to_field(schema).ok().map(|(_, field)| field);
@@ -340,26 +349,6 @@ fn is_unsaid_json(expr: &Expr, schema: &DFSchema) -> bool {
     values.iter().any(|value| is_json(value))
         && values.iter().all(|value| is_json(value) || is_null(value))
         && field(expr).is_some_and(|field| field.data_type().is_string() && !is_called_json(&field))
-}
-
-/// The type of a column that comes from several queries.
-///
-/// # Errors
-/// `Plan` where no type can hold them all.
-pub fn column_type(types: &[DataType]) -> Result<DataType> {
-    if let Some(common) = common_of(types.iter().map(|t| (None, t.clone())), For::Value) {
-        return Ok(common);
-    }
-    let mut of_all = DataType::Null;
-    for data_type in types {
-        let Some(common) = type_union_coercion(&of_all, data_type) else {
-            return plan_err!(
-                "Cannot combine types {of_all} and {data_type} - an explicit cast is required"
-            );
-        };
-        of_all = common;
-    }
-    Ok(of_all)
 }
 
 /// Casts a plan's columns, keeping their names.

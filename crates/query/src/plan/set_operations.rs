@@ -2,20 +2,24 @@
 //!
 //! What must hold: columns have the type that holds what all queries give, before anything is planned over them.
 
-use super::numbers::{column_type, read_literals, to_type};
+use super::numbers::{read_literals, to_type};
+use super::postgres_literals::text_of;
 use super::spelling::written;
+use crate::common_types::stacked;
 use crate::functions::spelled;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, ExprSchema, Result, ScalarValue, UnnestOptions, plan_err};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, UnnestOptions, plan_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::functions_nested::range::range_udf;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Union, binary_expr, lit, when,
+    Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, binary_expr, lit,
+    when,
 };
 use datafusion::sql::sqlparser::ast::TableFactor;
+use hushdb_sql::type_names::{display_type, is_called_json};
 use hushdb_sql::{SetOperation, folded, set_operation};
 use std::sync::Arc;
 
@@ -57,6 +61,14 @@ impl RelationPlanner for SetOperations {
         let planned = PlannedRelation::new(planned, alias);
         Ok(RelationPlanning::Planned(Box::new(planned)))
     }
+}
+
+/// The type of a column in a UNION of queries in which it has these; `None` where there is none.
+pub fn column_type(types: &[DataType]) -> Option<DataType> {
+    let fields = types.iter().map(|of| Field::new("", of.clone(), true));
+    let fields: Vec<Field> = fields.collect();
+    let common = stacked(&fields.iter().collect::<Vec<_>>())?;
+    Some(common.data_type().clone())
 }
 
 /// Columns of the queries that stand under one another: for each query an expression, or none where it has no such column.
@@ -136,17 +148,9 @@ impl Columns {
 
     /// The queries, each with all columns, of one type, under names that only stand here.
     fn aligned(&self, sides: Vec<LogicalPlan>) -> Result<Vec<LogicalPlan>> {
-        let types = (0..self.names.len()).map(|at| {
-            let of_sides = self.of_sides.iter().zip(&sides);
-            let types = of_sides.filter_map(|(columns, side)| {
-                let Some(Expr::Column(column)) = columns.get(at)?.as_ref() else {
-                    return None;
-                };
-                Some(side.schema().data_type(column).ok()?.clone())
-            });
-            column_type(&types.collect::<Vec<DataType>>())
-        });
-        let types = types.collect::<Result<Vec<_>>>()?;
+        let fields = (0..self.names.len()).map(|at| self.field(at, &sides));
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        let types: Vec<DataType> = fields.iter().map(|of| of.data_type().clone()).collect();
         let aligned = sides
             .into_iter()
             .zip(&self.of_sides)
@@ -157,11 +161,11 @@ impl Columns {
                     true => read_literals(side, &types)?,
                     false => side,
                 };
-                let columns = columns.iter().zip(&types).enumerate();
+                let columns = columns.iter().zip(&fields).enumerate();
                 let columns = columns.map(|(at, (column, to))| {
                     let column = match column {
-                        Some(column) => to_type(column.clone(), to, side.schema())?,
-                        None => lit(ScalarValue::try_from(to)?),
+                        Some(column) => to_field(column.clone(), to, side.schema())?,
+                        None => lit(ScalarValue::try_from(to.data_type())?),
                     };
                     Ok(column.alias(position(at)))
                 });
@@ -169,6 +173,33 @@ impl Columns {
                 LogicalPlanBuilder::from(side).project(columns)?.build()
             });
         aligned.collect()
+    }
+
+    /// What a column of the result is.
+    fn field(&self, at: usize, sides: &[LogicalPlan]) -> Result<FieldRef> {
+        let of_sides = self.of_sides.iter().zip(sides);
+        let given = of_sides.filter_map(|(columns, side)| {
+            let Some(Expr::Column(column)) = columns.get(at)?.as_ref() else {
+                return None;
+            };
+            let place = side.schema().maybe_index_of_column(column)?;
+            let is_untyped = is_untyped_text(side, place);
+            Some((side.schema().field(place).as_ref(), is_untyped))
+        });
+        let given: Vec<(&Field, bool)> = given.collect();
+        let is_typed =
+            |(field, is_untyped): &(&Field, bool)| !is_untyped && !field.data_type().is_null();
+        let any_typed = given.iter().any(is_typed);
+        let fields = given.iter().filter(|of| !any_typed || is_typed(of));
+        let fields: Vec<&Field> = fields.map(|(field, _)| *field).collect();
+        match stacked(&fields) {
+            Some(field) => Ok(Arc::new(field)),
+            None => {
+                let names = fields.iter().map(|field| display_type(field));
+                let names = names.collect::<Vec<_>>().join(" and ");
+                plan_err!("Cannot combine types {names} - an explicit cast is required")
+            }
+        }
     }
 
     /// `aligned` columns.
@@ -205,6 +236,30 @@ fn position(at: usize) -> String {
 
 fn named(name: &str) -> Expr {
     Expr::Column(Column::new_unqualified(name))
+}
+
+/// Brings a query's column to the type that the result's has.
+fn to_field(column: Expr, to: &FieldRef, schema: &DFSchema) -> Result<Expr> {
+    let (_, own) = column.to_field(schema)?;
+    match is_called_json(to) && !is_called_json(&own) {
+        true => Ok(Expr::Cast(Cast::new_from_field(
+            Box::new(column),
+            Arc::clone(to),
+        ))),
+        false => to_type(column, to.data_type(), schema),
+    }
+}
+
+/// Whether a query's column is a text that is written, of no type in PostgreSQL's dialect.
+fn is_untyped_text(query: &LogicalPlan, at: usize) -> bool {
+    match query {
+        LogicalPlan::Projection(projection) => {
+            let item = projection.expr.get(at).cloned();
+            item.is_some_and(|item| text_of(&item.unalias()).is_some())
+        }
+        LogicalPlan::SubqueryAlias(alias) => is_untyped_text(&alias.input, at),
+        _ => false,
+    }
 }
 
 /// All rows, of queries with columns of the same types.
