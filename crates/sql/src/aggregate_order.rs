@@ -13,7 +13,7 @@ use sqlparser::ast::{
 const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
 
 /// Aggregates that read it.
-const READ: [&str; 19] = [
+const READ: [&str; 23] = [
     "lag",
     "lead",
     "mode",
@@ -31,14 +31,26 @@ const READ: [&str; 19] = [
     "approx_percentile_cont_with_weight",
     "arg_max",
     "arg_min",
+    "arg_max_null",
+    "arg_min_null",
+    "arg_max_nulls_last",
+    "arg_min_nulls_last",
     "max_by",
     "min_by",
 ];
 
 /// Aggregates that are the same in any order.
-const SAME: [&str; 46] = [
+const SAME: [&str; 54] = [
     "entropy",
     "histogram",
+    "histogram_exact",
+    "bitstring_agg",
+    "count_if",
+    "countif",
+    "reservoir_quantile",
+    "approx_count_distinct",
+    "sumkahan",
+    "kahan_sum",
     "mad",
     "quantile",
     "quantile_disc",
@@ -204,6 +216,43 @@ const NO_AGGREGATES: [&str; 14] = [
     "cume_dist",
     "ntile",
 ];
+
+/// How many arguments some of them take, at least and at most.
+const TAKEN: [(&str, usize, usize); 11] = [
+    ("first_value", 1, 1),
+    ("last_value", 1, 1),
+    ("nth_value", 2, 2),
+    ("lag", 1, 3),
+    ("lead", 1, 3),
+    ("row_number", 0, 0),
+    ("rank", 0, 0),
+    ("dense_rank", 0, 0),
+    ("percent_rank", 0, 0),
+    ("cume_dist", 0, 0),
+    ("ntile", 1, 1),
+];
+
+/// Refuses what a function of windows alone does not look at: DISTINCT, and more arguments than it takes.
+pub(super) fn refuse_more_of_window(function: &Function) -> Result<()> {
+    let name = function.name.to_string().to_lowercase();
+    let taken = TAKEN.iter().find(|(known, ..)| *known == name);
+    let (Some((_, least, most)), FunctionArguments::List(list)) = (taken, &function.args) else {
+        return Ok(());
+    };
+    if function.over.is_none() {
+        return Ok(());
+    }
+    if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+        let what = "DISTINCT is not implemented for non-aggregate window functions!";
+        return Err(Error::parser(what));
+    }
+    match (*least..=*most).contains(&list.args.len()) {
+        true => Ok(()),
+        false => Err(Error::parser(format!(
+            "Incorrect number of parameters for function {name}"
+        ))),
+    }
+}
 
 /// Refuses IGNORE NULLS and RESPECT NULLS of an aggregate over a window.
 pub(super) fn refuse_nulls_of_window(function: &Function) -> Result<()> {

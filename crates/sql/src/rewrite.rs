@@ -48,7 +48,9 @@ use super::wildcards;
 use super::window_defaults;
 use super::window_order;
 use crate::error::{Error, Result};
+use crate::type_names::cast_to;
 use crate::walk::visit_mut;
+use hushdb_storage::ColumnType;
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgOperator, FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart,
@@ -224,6 +226,7 @@ impl<'a> Rewriter<'a> {
     fn call(&self, function: &mut Function) -> Result<Option<Expr>> {
         by_known_name(function);
         of_the_row_itself(function);
+        by_whole_rows(function)?;
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             self.direct(&mut window.order_by);
             computed_frames::mark(window)?;
@@ -235,6 +238,7 @@ impl<'a> Rewriter<'a> {
         aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
         aggregate_order::refuse_nulls_of_window(function)?;
+        aggregate_order::refuse_more_of_window(function)?;
         if let Some(meant) = window_defaults::apply(function)? {
             return Ok(Some(meant));
         }
@@ -479,6 +483,34 @@ fn of_the_row_itself(function: &mut Function) {
         function.null_treatment = None;
         list.clauses
             .retain(|clause| !matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)));
+    }
+}
+
+/// Casts how many rows `lag` and `lead` go, if that is no whole number already.
+fn by_whole_rows(function: &mut Function) -> Result<()> {
+    let called = function.name.to_string().to_lowercase();
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(far))) = list.args.get_mut(1) else {
+        return Ok(());
+    };
+    if matches!(called.as_str(), "lag" | "lead") && !is_whole_or_given(far) {
+        *far = cast_to(far.clone(), &ColumnType::Int64)?;
+    }
+    Ok(())
+}
+
+/// Whether a number of rows is a whole number that is written, a parameter or NULL.
+fn is_whole_or_given(far: &Expr) -> bool {
+    match far {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => text.parse::<i64>().is_ok(),
+            Value::Placeholder(_) | Value::Null => true,
+            _ => false,
+        },
+        Expr::UnaryOp { expr, .. } | Expr::Nested(expr) => is_whole_or_given(expr),
+        _ => false,
     }
 }
 

@@ -34,8 +34,12 @@ pub(super) fn rank_by_own_order(function: &mut Function) -> Result<()> {
         return Ok(());
     }
     // What `parser/ranks.rs` has put there.
-    list.args.clear();
+    list.args.retain(|arg| !is_null(arg));
     by_own_order(function).map(drop)
+}
+
+fn is_null(arg: &FunctionArg) -> bool {
+    matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value))) if value.value == Value::Null)
 }
 
 /// Gives `fill` what its rows are sorted by as an argument.
@@ -125,18 +129,24 @@ fn over_frames(function: &mut Function, nulls: &str) -> Result<Option<Expr>> {
     if matches!(called.as_str(), "lag" | "lead") {
         return by_own_order(function);
     }
-    let (taken, known_alone) = match called.as_str() {
-        "array_agg" | "list" => ("$1", false),
-        "first_value" => ("($1)[1]", false),
-        "last_value" => ("($1)[-1]", false),
-        "nth_value" => ("($1)[$2]", false),
-        "string_agg" => ("array_to_string($1, $2)", true),
+    let (taken, known_alone, most) = match called.as_str() {
+        "array_agg" | "list" => ("$1", false, 1),
+        "first_value" => ("($1)[1]", false, 1),
+        "last_value" => ("($1)[-1]", false, 1),
+        "nth_value" => ("($1)[$2]", false, 2),
+        "string_agg" => ("array_to_string($1, $2)", true, 2),
         _ => return Ok(None),
     };
     let values: Vec<Expr> = all_unnamed(&list.args).unwrap_or_default();
     let Some(value) = values.first().filter(|_| function.over.is_some()) else {
         return Ok(None);
     };
+    if values.len() > most {
+        return Err(Error::binder(format!(
+            "No function matches the given name and argument types: {called} takes {most}, and here are {}",
+            values.len()
+        )));
+    }
     let FunctionArgumentClause::OrderBy(order) = list.clauses.remove(at) else {
         return Ok(None);
     };

@@ -7,17 +7,19 @@ use super::maps::maps;
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, registered};
 use crate::common_types::map_of;
+use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::compute::{concat, take};
-use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit, i256};
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind, HISTOGRAM_EXACT, HISTOGRAM_OF, TOP_K};
+use hushdb_storage::HUGEINT;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -64,7 +66,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 fn bin_type(of: &DataType, is_bin: bool) -> Option<DataType> {
     Some(match of {
         DataType::Null => DataType::Int32,
-        of if of.is_decimal() && is_bin => DataType::Float64,
+        of if of.is_decimal() && !is_huge(of) && is_bin => DataType::Float64,
         of => of.clone(),
     })
 }
@@ -92,6 +94,7 @@ fn other_bin(of: &DataType) -> Result<Option<ScalarValue>> {
         DataType::UInt16 => V::UInt16(Some(u16::MAX)),
         DataType::UInt32 => V::UInt32(Some(u32::MAX)),
         DataType::UInt64 => V::UInt64(Some(u64::MAX)),
+        of if *of == HUGEINT => V::Decimal256(Some(i256::from_i128(i128::MAX)), 39, 0),
         DataType::Float32 => V::Float32(Some(f32::INFINITY)),
         DataType::Float64 => V::Float64(Some(f64::INFINITY)),
         // Infinitely far.

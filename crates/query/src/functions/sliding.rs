@@ -140,7 +140,7 @@ impl AggregateUDFImpl for Sliding {
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
         let of_bits = *args.return_field.data_type() == BIT;
-        let Some(bits) = self.bits.filter(|_| !of_bits) else {
+        let Some(bits) = self.bits.filter(|_| !of_bits && !args.is_distinct) else {
             return Ok(FrameValues::of(self.clone(), &args));
         };
         Ok(Box::new(Counted {

@@ -2,6 +2,7 @@
 //!
 //! What must hold: whatever the number of threads and the way a frame moves, an answer is that of the values in it, up to rounding.
 
+use super::frame_values::FrameValues;
 use super::moments::{Answer, Moments, Of, One, STATISTICS, Two};
 use super::sums::Sums;
 use crate::heed::check;
@@ -33,7 +34,7 @@ pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
     STATISTICS.map(function).into()
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Statistic {
     name: &'static str,
     aliases: Vec<String>,
@@ -139,7 +140,10 @@ impl AggregateUDFImpl for Statistic {
         })
     }
 
-    fn create_sliding_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            return Ok(FrameValues::of(self.clone(), &args));
+        }
         Ok(match self.of {
             Of::One(_) => Box::new(Frame::<One>::new(self)),
             Of::Two(_) => Box::new(Frame::<Two>::new(self)),

@@ -1,6 +1,7 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, to a HUGEINT or 38 digits, and what is past that is an
 //! error. As in DuckDB, `avg` of any number is a DOUBLE, of a point in time another one. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
+use super::frame_values::FrameValues;
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
@@ -40,7 +41,7 @@ impl Answer {
 }
 
 /// The aggregate function; `Answer` says which of them it is.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ExactSum {
     answer: Answer,
     signature: Signature,
@@ -153,6 +154,9 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            return Ok(FrameValues::of(self.clone(), &args));
+        }
         Ok(Box::new(Total::new(
             self.answer,
             args.expr_fields[0].data_type(),

@@ -5,7 +5,9 @@
 
 use super::operators::cast;
 use super::rewrite_expressions::rewrite_expressions;
-use crate::functions::{Excluded, Frame, FrameEnd, FrameUnits, excluding, neighbour};
+use crate::functions::{
+    Excluded, Frame, FrameEnd, FrameUnits, ROUNDING_CAST, excluding, neighbour,
+};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, plan_err};
@@ -116,6 +118,9 @@ fn is_unknown(far: &Expr) -> Option<bool> {
     match far {
         Expr::Literal(far, _) => Some(far.is_null()),
         Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) => is_unknown(expr),
+        Expr::ScalarFunction(call) if call.name() == ROUNDING_CAST => {
+            is_unknown(call.args.first()?)
+        }
         _ => None,
     }
 }
