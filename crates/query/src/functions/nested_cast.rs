@@ -31,7 +31,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{enum_type, is_called_json, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, UnionType, is_json_item, plain_item};
+use hushdb_storage::{ArrayType, TIMETZ, UnionType, is_json_item, plain_item};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -565,7 +565,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
         (from, to) if from.is_string() && to.is_binary() => {
             cast(&blob_from_text(&view(array)?, lenient)?, to)?
         }
-        (from, to) if from.is_binary() && to.is_string() => {
+        (from, to) if from.is_binary() && *from != TIMETZ && to.is_string() => {
             cast(&text_from_blob(&cast(array, &DataType::BinaryView)?), to)?
         }
         (from, to) if to.is_string() && !from.is_string() => {

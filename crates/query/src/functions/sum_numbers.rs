@@ -33,7 +33,7 @@ pub(super) trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
     fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef;
     /// The mean of so many numbers of a type.
     fn mean(self, count: i64, input: &DataType) -> f64;
-    /// The mean of so many microseconds, cut as a division of integers is.
+    /// The mean of so many microseconds, cut as a division of integers is, but for what lies above the middle between two: as in DuckDB.
     fn whole_mean(self, count: i64) -> i64;
     /// PostgreSQL's means of so many numbers each; NULL of none.
     fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef>;
@@ -109,7 +109,9 @@ impl Sum for i128 {
     }
 
     fn whole_mean(self, count: i64) -> i64 {
-        (self / i128::from(count)) as i64
+        let count = i128::from(count);
+        let is_above = self % count > count / 2;
+        (self / count + i128::from(is_above)) as i64
     }
 
     fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef> {
