@@ -15,8 +15,8 @@ use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Distinct, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator,
-    Projection, Subquery, lit,
+    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder,
+    Operator, Projection, Subquery, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -176,23 +176,14 @@ fn is_aggregate_of_equals(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
     if !aggregate.group_expr.is_empty() || plan.contains_outer_reference() {
         return Ok(false);
     }
-    // Of values that are compared by keys there is an equality of keys in the end, which that rule does not take apart.
-    let by_key = |expr: &Expr| match expr {
-        Expr::OuterReferenceColumn(field, _) => {
-            let ty = field.data_type();
-            Ok(ty.is_floating() || key_type(ty).is_some())
-        }
-        _ => Ok(false),
-    };
-    let is_joined = |term: &Expr| is_equality(term) && !term.exists(by_key).unwrap_or(true);
-    filters_alone(&aggregate.input, schema, &is_joined, &|_, _| false)
+    filters_alone(&aggregate.input, schema, &is_equality, &|_, _| false)
 }
 
 /// Whether DataFusion's rule makes a join of a subquery of IN or EXISTS: outer columns are named in filters alone. Subqueries of such a
 /// filter may name columns of the rows that it looks at, which then stay what they are.
 pub(super) fn joinable(subquery: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
     let is_of = |column: &Column, schema: &DFSchema| schema.field_from_column(column).is_ok();
-    filters_alone(subquery, schema, &|_| true, &|column, rows| {
+    filters_alone(subquery, schema, &|_, _| true, &|column, rows| {
         is_of(column, rows) && !is_of(column, schema)
     })
 }
@@ -202,18 +193,19 @@ pub(super) fn joinable(subquery: &LogicalPlan, schema: &DFSchema) -> Result<bool
 fn filters_alone(
     mut plan: &LogicalPlan,
     schema: &DFSchema,
-    kind: &dyn Fn(&Expr) -> bool,
+    kind: &dyn Fn(&Expr, &DFSchema) -> bool,
     may_name: &dyn Fn(&Column, &DFSchema) -> bool,
 ) -> Result<bool> {
     loop {
         plan = match plan {
             LogicalPlan::Filter(filter) => {
+                let rows = filter.input.schema();
                 for term in split_conjunction(&filter.predicate) {
                     let is_far = |column: &Column| schema.field_from_column(column).is_err();
-                    let is_other = |column: &Column| !may_name(column, filter.input.schema());
+                    let is_other = |column: &Column| !may_name(column, rows);
                     if names_any(term, &is_other, true)?
                         || names_any(term, &is_far, false)?
-                        || term.contains_outer() && !kind(term)
+                        || term.contains_outer() && !kind(term, rows)
                     {
                         return Ok(false);
                     }
@@ -238,8 +230,8 @@ fn filters_alone(
     }
 }
 
-/// `column = outer column`, or an expression of these.
-fn is_equality(term: &Expr) -> bool {
+/// `column = outer column`, or an expression of these, of values that are compared as they are.
+fn is_equality(term: &Expr, rows: &DFSchema) -> bool {
     let is_column = |side: &Expr| match side {
         Expr::Cast(Cast { expr, .. }) => matches!(expr.as_ref(), Expr::Column(_)),
         side => matches!(side, Expr::Column(_)),
@@ -250,8 +242,21 @@ fn is_equality(term: &Expr) -> bool {
             op: Operator::Eq,
             right,
         }) => {
-            is_column(left) && !right.any_column_refs()
-                || is_column(right) && !left.any_column_refs()
+            let is_pair = is_column(left) && !right.any_column_refs()
+                || is_column(right) && !left.any_column_refs();
+            is_pair && are_plainly_equal(left, right, rows)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an equality stays one of its sides: it is one of keys in the end, or of what functions make of texts, where they are compared
+/// so, which DataFusion's rule does not take apart.
+fn are_plainly_equal(left: &Expr, right: &Expr, rows: &DFSchema) -> bool {
+    match (left.get_type(rows), right.get_type(rows)) {
+        (Ok(left), Ok(right)) => {
+            let is_one = left == right || left.is_integer() && right.is_integer();
+            is_one && !left.is_floating() && key_type(&left).is_none()
         }
         _ => false,
     }

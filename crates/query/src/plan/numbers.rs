@@ -73,6 +73,7 @@ pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Re
     if what == For::Value && beside_json(exprs, schema) {
         return Ok(true);
     }
+    let read = read | (what == For::Comparison && read_as_numbers(exprs, schema)?);
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
@@ -88,6 +89,37 @@ pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Re
         **expr = to_type(taken, &to, schema)?;
     }
     Ok(true)
+}
+
+/// Reads JSON and ENUMs that are compared with numbers as such; whether there were any.
+fn read_as_numbers(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    let types = exprs.iter().filter_map(|expr| expr.get_type(schema).ok());
+    let numbers: Vec<DataType> = types.filter(DataType::is_numeric).collect();
+    let items = numbers.iter().map(|of| (None, of.clone()));
+    let Some(to) = common_of(items, For::Value).or_else(|| numbers.first().cloned()) else {
+        return Ok(false);
+    };
+    let mut any = false;
+    for expr in exprs {
+        any |= read_as_number(expr, &to, schema)?;
+    }
+    Ok(any)
+}
+
+/// Reads an expression as a number if it is JSON or an ENUM; whether it is.
+fn read_as_number(expr: &mut Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    let Ok((_, field)) = expr.to_field(schema) else {
+        return Ok(false);
+    };
+    let of_enum = is_enum(field.data_type());
+    if of_enum {
+        *expr = to_type(std::mem::take(expr), &DataType::Utf8View, schema)?;
+    }
+    let is_read = of_enum || is_called_json(&field);
+    if is_read {
+        *expr = Expr::Cast(Cast::new(Box::new(std::mem::take(expr)), to.clone()));
+    }
+    Ok(is_read)
 }
 
 /// Makes JSON of what stands beside JSON; whether there was anything.
@@ -291,11 +323,18 @@ fn as_planned(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
 /// Brings what is looked for in a query, and its column, to one type; whether they have one.
 fn one_type_with_query(within: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
     let InSubquery { expr, subquery, .. } = within;
-    let column = subquery.subquery.schema().field(0).data_type().clone();
+    let field = subquery.subquery.schema().field(0);
+    let column = field.data_type().clone();
+    let read = column.is_numeric() && read_as_number(expr, &column, schema)?;
     let own = expr.get_type(schema)?;
-    let items = [(Some(expr.as_ref()), own), (None, column)];
-    let Some(to) = common_of(items.into_iter(), For::Comparison) else {
-        return Ok(false);
+    let reads_column = own.is_numeric() && is_called_json(field);
+    let items = [(Some(expr.as_ref()), own.clone()), (None, column)];
+    let to = match reads_column {
+        true => Some(own),
+        false => common_of(items.into_iter(), For::Comparison),
+    };
+    let Some(to) = to else {
+        return Ok(read);
     };
     let plan = subquery.subquery.as_ref().clone();
     subquery.subquery = Arc::new(cast_columns(plan, std::slice::from_ref(&to))?);
@@ -433,12 +472,27 @@ fn union(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Union(union)))
 }
 
+/// Reads a side of a join as the number that it is compared with, if it is JSON or an ENUM; whether it is.
+fn read_side(side: &mut Expr, schema: &DFSchema, other: DataType) -> Result<bool> {
+    Ok(other.is_numeric() && read_as_number(side, &other, schema)?)
+}
+
 fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Join(mut join) = plan else {
         return Ok(Transformed::no(plan));
     };
     let mut changed = false;
     for (left, right) in &mut join.on {
+        changed |= read_side(
+            left,
+            join.left.schema(),
+            right.get_type(join.right.schema())?,
+        )?;
+        changed |= read_side(
+            right,
+            join.right.schema(),
+            left.get_type(join.left.schema())?,
+        )?;
         let types = [
             left.get_type(join.left.schema())?,
             right.get_type(join.right.schema())?,

@@ -29,7 +29,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::type_names::is_row;
+use hushdb_sql::type_names::{is_enum, is_row};
 use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
     TRUTH, find_named,
@@ -560,6 +560,15 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         (from, to) if *to == BIT => from.is_string(),
         _ => false,
     };
+    // An ENUM is compared with a number as its text is.
+    if is_enum(&left) && right.is_numeric() {
+        expr.left = cast_if(expr.left, &left, &DataType::Utf8View);
+        return expr;
+    }
+    if left.is_numeric() && is_enum(&right) {
+        expr.right = cast_if(expr.right, &right, &DataType::Utf8View);
+        return expr;
+    }
     if let Some(to) = compared_as(&left, &right) {
         expr.left = cast_if(expr.left, &left, &to);
         expr.right = cast_if(expr.right, &right, &to);

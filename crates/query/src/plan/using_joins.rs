@@ -6,6 +6,7 @@
 //! full join has merged go by names of their own, and there are none where a `*` would show them.
 
 use super::marked_joins::{self, Asof};
+use super::numbers::one_type;
 use super::spelling::written;
 use crate::functions::spelled;
 use datafusion::common::{
@@ -285,7 +286,7 @@ impl Merge {
         };
         let plan = asof.plan(&self.left, &self.right, join_type)?;
         if matches!(join_type, JoinType::Right | JoinType::Full) {
-            let columns = self.merged(join_type, singles);
+            let columns = self.merged(join_type, singles)?;
             return LogicalPlanBuilder::from(plan).project(columns)?.build();
         }
         let shown = plan.schema().columns().into_iter();
@@ -313,26 +314,28 @@ impl Merge {
 
     /// A right or full join: the merged column is of neither table. Those of the tables have names of their own.
     fn outer(self, join_type: JoinType, singles: bool) -> Result<LogicalPlan> {
-        let columns = self.merged(join_type, singles);
+        let columns = self.merged(join_type, singles)?;
         let join = self.join(join_type, JoinConstraint::On)?;
         LogicalPlanBuilder::from(join).project(columns)?.build()
     }
 
     /// The columns of a right or full join.
-    fn merged(&self, join_type: JoinType, singles: bool) -> Vec<Expr> {
+    fn merged(&self, join_type: JoinType, singles: bool) -> Result<Vec<Expr>> {
+        let both_sides = self.left.schema().join(self.right.schema())?;
         let of_left = self.left.schema().columns().into_iter().enumerate();
         let of_left = of_left.map(|(place, column)| {
             let at = self.left_keys.iter().position(|key| *key == column);
             let Some(at) = at else {
-                return Expr::Column(column);
+                return Ok(Expr::Column(column));
             };
             let name = column.name.clone();
             let right = &self.right_keys[at];
             let table = of_both(&column, right);
             let right = Expr::Column(right.clone());
-            match join_type {
+            Ok(match join_type {
                 JoinType::Full => {
                     let both = coalesce(vec![Expr::Column(column), right]);
+                    let both = one_type(both, &both_sides)?;
                     let both = match written(&self.left, place) {
                         Some(written) => spelled(both, &written),
                         None => both,
@@ -340,13 +343,13 @@ impl Merge {
                     both.alias_qualified(table, name)
                 }
                 _ => right.alias_qualified(table, name),
-            }
+            })
         });
         let of_right = self.right.schema().columns().into_iter();
         let of_right = of_right.filter(|column| !self.right_keys.contains(column));
         let singles = self.singles(singles);
-        let columns = of_left.chain(of_right.map(Expr::Column)).chain(singles);
-        columns.collect()
+        let others = of_right.map(Expr::Column).chain(singles).map(Ok);
+        of_left.chain(others).collect()
     }
 }
 
