@@ -152,7 +152,8 @@ pub use frame_ends::{Frame, FrameEnd, FrameUnits};
 pub use instant::{constant_function, instant_function};
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::{
-    JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, json_cast, jsonb_texts, with_json_texts,
+    JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, MomentPlaces, Places, json_cast,
+    json_records, jsonb_texts, with_json_texts,
 };
 pub use json_text::{json_string, json_value, without_blanks};
 pub use known_forms::{KnownForm, forms_of, forms_of_aggregate};
@@ -162,7 +163,7 @@ pub use moment_cast::{is_of_moments, unit_nanos};
 pub use more_texts::without_accents;
 pub(crate) use moved_moments::{Move, moved};
 pub use named_struct::NAMED_STRUCT;
-pub use nested_cast::{check_nested_cast, nested_cast};
+pub use nested_cast::{cast_text, check_nested_cast, nested_cast};
 pub(crate) use of_json::of_json;
 use of_lists::of_lists;
 pub use one_nan::{has_floats, one_nan, with_one_nan};
@@ -177,6 +178,7 @@ pub(crate) use room::while_planning;
 pub use rounding_cast::{ROUNDING_CAST, rounding_cast, rounds};
 pub(crate) use session_zone::zone_of;
 pub use session_zone::{shown_as, shown_field};
+pub use strptime::MomentForm;
 pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};

@@ -161,6 +161,14 @@ impl ScalarUDFImpl for NestedCast {
     }
 }
 
+/// Texts as values of a type, as CAST does it.
+///
+/// # Errors
+/// `Conversion` for a text that is none.
+pub fn cast_text(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    cast_nested(texts, to, false)
+}
+
 /// An array as one of another type, as CAST does it.
 pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
     let from = array.data_type();

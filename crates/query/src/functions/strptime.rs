@@ -37,6 +37,31 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
+/// A format in which files have their dates or points in time, read as `strptime` reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MomentForm(String);
+
+impl MomentForm {
+    /// # Errors
+    /// `InvalidInput` for what is no format.
+    pub fn new(format: &str) -> Result<Self, Error> {
+        Parts::read("", format)?;
+        Ok(Self(format.to_owned()))
+    }
+
+    /// Microseconds since 1970, of UTC where the text has a zone; `None` for a text in another format.
+    pub fn moment(&self, text: &str) -> Option<i64> {
+        let parts = Parts::read(text, &self.0).ok()??;
+        parts.instant().ok()?
+    }
+
+    /// Days since 1970.
+    pub fn day(&self, text: &str) -> Option<i32> {
+        let days = self.moment(text)?.div_euclid(MICROS_PER_DAY);
+        i32::try_from(days).ok()
+    }
+}
+
 /// What is made of the parts of a text: a type of points in time, and the count of its unit, where an unknown zone is an error or nothing.
 struct Reading {
     ty: fn() -> DataType,

@@ -1,25 +1,32 @@
 //! JSON in which some values are the texts of their JSON, as a reader wants them that has no other way to keep what is of any kind.
 
+use super::super::strptime::MomentForm;
 use super::value::{Kind, Value, write_string};
 use hushdb_sql::Error;
 use std::collections::HashMap;
 
-/// Where values are wanted as texts.
+/// What is said of values at some places.
 #[derive(Clone, Debug, PartialEq)]
-pub enum JsonPlaces {
-    /// Neither the value nor one within it.
+pub enum Places<T> {
+    /// Neither of the value nor of one within it.
     Nowhere,
-    /// The value.
-    Here,
+    /// Of the value.
+    Here(T),
     /// Within the items of a list.
-    Items(Box<JsonPlaces>),
+    Items(Box<Places<T>>),
     /// Within these members of an object; those that are not named are nowhere.
-    Members(HashMap<String, JsonPlaces>),
+    Members(HashMap<String, Places<T>>),
     /// Within all members of an object.
-    Values(Box<JsonPlaces>),
+    Values(Box<Places<T>>),
 }
 
-impl JsonPlaces {
+/// Where values are wanted as texts.
+pub type JsonPlaces = Places<()>;
+
+/// In which formats dates and points in time are.
+pub type MomentPlaces = Places<MomentForm>;
+
+impl<T: PartialEq> Places<T> {
     /// These within the items of a list.
     pub fn items(of: Self) -> Self {
         match of {
@@ -45,6 +52,31 @@ impl JsonPlaces {
             false => Self::Members(members),
         }
     }
+
+    /// What is said of the items of a list.
+    pub fn of_items(&self) -> &Self {
+        match self {
+            Self::Items(within) => within,
+            _ => &Self::Nowhere,
+        }
+    }
+
+    /// What is said of a member of an object.
+    pub fn of_member(&self, name: &str) -> &Self {
+        match self {
+            Self::Members(members) => members.get(name).unwrap_or(&Self::Nowhere),
+            Self::Values(within) => within,
+            _ => &Self::Nowhere,
+        }
+    }
+
+    /// What is said of all members of an object.
+    pub fn of_values(&self) -> &Self {
+        match self {
+            Self::Values(within) => within,
+            _ => &Self::Nowhere,
+        }
+    }
 }
 
 /// Adds a value to `out`, as it is written but for these places: there it is a string with its JSON, unless it is null.
@@ -58,7 +90,7 @@ pub fn with_json_texts(text: &str, places: &JsonPlaces, out: &mut String) -> Res
 
 fn write(value: Value<'_>, places: &JsonPlaces, out: &mut String) {
     match (places, value.kind()) {
-        (JsonPlaces::Here, kind) if kind != Kind::Null => {
+        (JsonPlaces::Here(()), kind) if kind != Kind::Null => {
             let mut json = String::new();
             value.write(&mut json);
             write_string(&json, out);
@@ -77,12 +109,7 @@ fn write(value: Value<'_>, places: &JsonPlaces, out: &mut String) {
                 out.push_str(if at == 0 { "" } else { "," });
                 write_string(&name, out);
                 out.push(':');
-                let within = match places {
-                    JsonPlaces::Values(within) => Some(within.as_ref()),
-                    JsonPlaces::Members(members) => members.get(name.as_ref()),
-                    JsonPlaces::Nowhere | JsonPlaces::Here | JsonPlaces::Items(_) => None,
-                };
-                write(member, within.unwrap_or(&JsonPlaces::Nowhere), out);
+                write(member, places.of_member(&name), out);
             }
             out.push('}');
         }
@@ -99,9 +126,9 @@ mod tests {
         let member = |name: &str, places| (name.to_owned(), places);
         let places = JsonPlaces::members(
             [
-                member("a", JsonPlaces::Here),
-                member("b", JsonPlaces::items(JsonPlaces::Here)),
-                member("c", JsonPlaces::values(JsonPlaces::Here)),
+                member("a", JsonPlaces::Here(())),
+                member("b", JsonPlaces::items(JsonPlaces::Here(()))),
+                member("c", JsonPlaces::values(JsonPlaces::Here(()))),
                 member("d", JsonPlaces::items(JsonPlaces::Nowhere)),
             ]
             .into_iter(),

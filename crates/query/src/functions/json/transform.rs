@@ -6,13 +6,15 @@ use super::super::convert::of_one_argument;
 use super::super::maps::{check_keys, maps, ranges};
 use super::super::nested_cast::cast_nested;
 use super::super::room::Room;
+use super::super::strptime::MomentForm;
 use super::super::whole::{Call, Whole, registered};
+use super::texts::MomentPlaces;
 use super::value::{Kind, Value};
 use crate::common_types::stand_in;
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
-    UInt8Array,
+    Array, ArrayRef, AsArray, Int64Array, ListArray, StringViewArray, StringViewBuilder,
+    StructArray, UInt8Array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::cast;
@@ -25,7 +27,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{called_json, is_called_json, is_enum, named_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ArrayType, UnionType, list_item, plain_item};
+use hushdb_storage::{ArrayType, HUGEINT, TIMETZ, UHUGEINT, UnionType, list_item, plain_item};
 use std::sync::Arc;
 
 /// What is done with what does not fit.
@@ -142,7 +144,26 @@ fn made(texts: &StringViewArray, to: &DataType, rules: Rules, kind: ErrorKind) -
         values.push(value.filter(|value| value.kind() != Kind::Null));
     }
     let field = Arc::new(Field::new("", to.clone(), true));
-    Maker { rules, kind }.column(&values, &field)
+    Maker { rules, kind }.column(&values, &field, &MomentPlaces::Nowhere)
+}
+
+/// Records of a file, each a text of JSON, as values of a field's type. What does not fit is NULL, and so is a record that is no JSON.
+///
+/// # Errors
+/// `InvalidInput` for two values of one name in an object that is to be a MAP.
+pub fn json_records(
+    records: &StringViewArray,
+    to: &FieldRef,
+    forms: &MomentPlaces,
+) -> Result<ArrayRef> {
+    let values = records.iter().map(|text| Value::read(text?).ok());
+    let values = values.map(|value| value.filter(|value| value.kind() != Kind::Null));
+    let values: Vec<_> = values.collect();
+    let maker = Maker {
+        rules: Rules::Lenient,
+        kind: ErrorKind::Conversion,
+    };
+    maker.column(&values, to, forms)
 }
 
 struct Maker {
@@ -151,15 +172,23 @@ struct Maker {
 }
 
 impl Maker {
-    /// A column of values, of which none is JSON's null.
-    fn column(&self, values: &[Option<Value<'_>>], to: &FieldRef) -> Result<ArrayRef> {
+    /// A column of values, of which none is JSON's null, with the formats of its dates and points in time.
+    fn column(
+        &self,
+        values: &[Option<Value<'_>>],
+        to: &FieldRef,
+        forms: &MomentPlaces,
+    ) -> Result<ArrayRef> {
         check()?;
         match to.data_type() {
+            of if let MomentPlaces::Here(form) = forms => self.moments(values, of, form),
             of if is_enum(of) => self.texts(values, to, false),
-            of if let Some(members) = UnionType::members_of(of) => self.unions(values, of, members),
-            DataType::Struct(fields) => self.structs(values, fields),
-            DataType::List(item) => self.lists(values, item),
-            DataType::Map(entries, _) => self.maps(values, to.data_type(), entries),
+            of if let Some(members) = UnionType::members_of(of) => {
+                self.unions(values, of, members, forms)
+            }
+            DataType::Struct(fields) => self.structs(values, fields, forms),
+            DataType::List(item) => self.lists(values, item, forms),
+            DataType::Map(entries, _) => self.maps(values, to.data_type(), entries, forms),
             _ if is_called_json(to) => self.texts(values, to, true),
             _ => self.texts(values, to, false),
         }
@@ -172,7 +201,40 @@ impl Maker {
         }
     }
 
-    fn structs(&self, values: &[Option<Value<'_>>], fields: &Fields) -> Result<ArrayRef> {
+    /// Dates, or points in time, by their texts in a format.
+    fn moments(
+        &self,
+        values: &[Option<Value<'_>>],
+        to: &DataType,
+        form: &MomentForm,
+    ) -> Result<ArrayRef> {
+        let is_day = to == &DataType::Date32;
+        let moments = values.iter().map(|value| {
+            let Some(value) = value else {
+                return Ok(None);
+            };
+            let found = value.string().and_then(|text| match is_day {
+                true => form.day(&text).map(i64::from),
+                false => form.moment(&text),
+            });
+            if found.is_none() {
+                self.refused(format!("a text is no {} in its format", type_name(to)))?;
+            }
+            Ok(found)
+        });
+        let moments: ArrayRef = Arc::new(moments.collect::<Result<Int64Array>>()?);
+        match is_day {
+            true => Ok(cast(&cast(&moments, &DataType::Int32)?, to)?),
+            false => Ok(cast(&moments, to)?),
+        }
+    }
+
+    fn structs(
+        &self,
+        values: &[Option<Value<'_>>],
+        fields: &Fields,
+        forms: &MomentPlaces,
+    ) -> Result<ArrayRef> {
         let mut columns = vec![Vec::with_capacity(values.len()); fields.len()];
         for value in values {
             let mut found = vec![None; fields.len()];
@@ -192,7 +254,8 @@ impl Maker {
             }
         }
         let columns = columns.iter().zip(fields);
-        let columns = columns.map(|(column, field)| self.column(column, field));
+        let columns = columns
+            .map(|(column, field)| self.column(column, field, forms.of_member(field.name())));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let nulls = values.iter().map(Option::is_some).collect::<NullBuffer>();
         let made = StructArray::try_new(fields.clone(), columns, Some(nulls))?;
@@ -205,6 +268,7 @@ impl Maker {
         values: &[Option<Value<'_>>],
         to: &DataType,
         members: &[FieldRef],
+        forms: &MomentPlaces,
     ) -> Result<ArrayRef> {
         let mut columns = vec![vec![None; values.len()]; members.len()];
         let mut tags = vec![None; values.len()];
@@ -221,7 +285,8 @@ impl Maker {
             }
         }
         let columns = columns.iter().zip(members);
-        let columns = columns.map(|(column, member)| self.column(column, member));
+        let columns = columns
+            .map(|(column, member)| self.column(column, member, forms.of_member(member.name())));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let tags: ArrayRef = Arc::new(UInt8Array::from(tags));
         let nulls = tags.nulls().cloned();
@@ -255,7 +320,12 @@ impl Maker {
         }
     }
 
-    fn lists(&self, values: &[Option<Value<'_>>], item: &FieldRef) -> Result<ArrayRef> {
+    fn lists(
+        &self,
+        values: &[Option<Value<'_>>],
+        item: &FieldRef,
+        forms: &MomentPlaces,
+    ) -> Result<ArrayRef> {
         let (mut items, mut lengths, mut valid) = (vec![], vec![], vec![]);
         let length = ArrayType::length_of(&DataType::List(Arc::clone(item)));
         let length = length.map(|length| length as usize);
@@ -282,7 +352,7 @@ impl Maker {
             lengths.push(items.len() - before);
             valid.push(is_list);
         }
-        let items = self.column(&items, &Arc::new(plain_item(item)))?;
+        let items = self.column(&items, &Arc::new(plain_item(item)), forms.of_items())?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         let nulls = Some(NullBuffer::from(valid));
         let item = Arc::new(item.as_ref().clone().with_nullable(true));
@@ -295,6 +365,7 @@ impl Maker {
         values: &[Option<Value<'_>>],
         to: &DataType,
         entries: &FieldRef,
+        forms: &MomentPlaces,
     ) -> Result<ArrayRef> {
         let DataType::Struct(fields) = entries.data_type() else {
             return Err(Error::internal("a map without entries").into());
@@ -320,7 +391,7 @@ impl Maker {
         }
         let names: ArrayRef = Arc::new(StringViewArray::from_iter_values(names));
         let keys = cast_nested(&names, key.data_type(), false)?;
-        let values = self.column(&members, value)?;
+        let values = self.column(&members, value, forms.of_values())?;
         let made = maps(to, (keys, values), lengths, valid)?;
         check_keys(made.as_map().keys(), ranges(made.as_map().offsets()))?;
         Ok(made)
@@ -357,6 +428,11 @@ impl Maker {
         let mut text = String::new();
         match value.kind() {
             _ if as_json => value.write(&mut text),
+            kind if kind != Kind::Text && !is_of_any_kind(to) => {
+                let (kind, to) = (value.type_name(), type_name(to));
+                self.refused(format!("Unable to cast a value of type {kind} to {to}"))?;
+                return Ok(None);
+            }
             Kind::Text => text = value.string().unwrap_or_default().into_owned(),
             Kind::Bool if to.is_numeric() => {
                 text.push(if value.text() == "true" { '1' } else { '0' });
@@ -368,6 +444,7 @@ impl Maker {
                     .is_ok_and(|number| number == 0.0);
                 text.push_str(if is_zero { "false" } else { "true" });
             }
+            Kind::Number if is_whole(to) => text = rounded(value.text()),
             Kind::List | Kind::Object if !to.is_string() => {
                 let (kind, to) = (value.type_name(), type_name(to));
                 self.refused(format!("Failed to cast value of type {kind} to {to}"))?;
@@ -376,6 +453,26 @@ impl Maker {
             _ => value.write(&mut text),
         }
         Ok(Some(text))
+    }
+}
+
+/// Whether numbers and truth values, too, are values of a type: others are written as texts alone.
+fn is_of_any_kind(ty: &DataType) -> bool {
+    let is_number = ty.is_numeric() && *ty != TIMETZ;
+    let is_bytes = matches!(ty, DataType::BinaryView);
+    is_number || is_bytes || ty.is_string() || *ty == DataType::Boolean
+}
+
+fn is_whole(ty: &DataType) -> bool {
+    ty.is_integer() || *ty == HUGEINT || *ty == UHUGEINT
+}
+
+/// The whole number that is nearest to one, of two the even one, as DuckDB rounds a DOUBLE.
+fn rounded(number: &str) -> String {
+    let is_whole = number.parse::<i128>().is_ok();
+    match number.parse::<f64>() {
+        Ok(value) if !is_whole && value.is_finite() => format!("{:.0}", value.round_ties_even()),
+        _ => number.to_owned(),
     }
 }
 
