@@ -26,8 +26,8 @@ pub fn copy_source(
             parquet_source(planner, path, false).map(Some)
         }
         Format::Json => {
-            let packing = options(path, given)?.packing;
-            json::source_for(path, packing, columns).map(Some)
+            let given = json::JsonOptions::of_copy(given)?;
+            json::source_for(path, &given, columns).map(Some)
         }
         Format::Csv => csv::source_for(path, given, columns),
     }

@@ -3,25 +3,35 @@
 //! What must hold: a file's columns are those of its first records, in the order in which they first appear. Reading takes
 //! memory for some thousand records, not for the file.
 
+mod found;
+mod given;
+mod lenient;
 mod objects;
 mod options;
 mod records;
 mod shape;
+mod text_kinds;
+mod texts;
 mod whole_numbers;
+mod write;
 
-use self::objects::{Apart, MEMBER, Objects, WithTexts};
+use self::found::Found;
+use self::given::{places_in, schema_for};
+use self::lenient::{Batches, Lines, Taken, place_of};
+use self::objects::{Apart, MEMBER, WithTexts};
 pub use self::options::AS_OBJECTS;
 pub(crate) use self::options::JsonOptions;
-use self::options::Layout;
+use self::options::{Layout, RecordForm};
 use self::records::Records;
-use self::shape::Shape;
+use self::shape::{Shape, Values};
+use self::text_kinds::TextKinds;
+use self::texts::Objects;
 use self::whole_numbers::{read_schema, rounded};
-use super::csv::{CsvForm, formed};
+pub(crate) use self::write::JsonWriter;
 use super::packed_files::{Packing, Unpacked};
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
-use datafusion::arrow::util::display::ArrayFormatter;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::{ViewTable, provider_as_source};
@@ -29,17 +39,14 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
-use hushdb_query::functions::{
-    JsonPlaces, json_string, json_value, value_text, with_json_texts, without_blanks,
-};
+use hushdb_query::functions::{JsonPlaces, MomentPlaces, with_json_texts};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
-use hushdb_sql::type_names::{arrow_field, called_json, is_called_json};
+use hushdb_sql::type_names::{arrow_field, called_json};
 use hushdb_sql::{Error, ErrorKind, Result, unique};
-use hushdb_storage::{Column, ColumnType, Values, check_interrupt};
+use hushdb_storage::{Column, ColumnType, check_interrupt};
 use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,6 +56,9 @@ const SAMPLED: usize = 20_480;
 const BATCH: usize = 8192;
 /// Values in a batch.
 const BATCH_VALUES: usize = 1 << 22;
+
+/// Names in the objects of a file, of which maps may have more than there are columns.
+const MAX_NAMES: usize = 50 * MAX_FILE_COLUMNS;
 
 /// Files that tell the columns of a list of files, as many as DuckDB looks at.
 const SAMPLED_FILES: usize = 32;
@@ -69,38 +79,78 @@ pub(crate) fn sources(
         return tables(paths, layout, &schema, &Form::Objects);
     }
     if !given.columns.is_empty() {
-        let columns = || given.columns.iter().map(|(name, ty)| (name.as_str(), ty));
-        let schema = schema_for(columns());
-        let form = Form::Values(places_in(columns()), false);
+        let columns = given.columns.iter().map(|(name, ty)| (name.as_str(), ty));
+        let (schema, form) = given_columns(columns, given);
         return tables(paths, layout, &schema, &form);
     }
     let is_all = by_all || given.sampled == Some(None);
     let looked_at = if is_all { paths.len() } else { SAMPLED_FILES };
-    let mut whole = Shape::Unknown;
+    let finder = given.finder()?;
+    let mut whole = Seen::default();
     for path in paths.iter().take(looked_at) {
-        whole = merged(path, given, whole)?;
+        whole = merged(path, given, finder.texts(), whole)?;
     }
-    if let Some(depth) = given.depth {
-        whole = whole.within(depth);
+    let found = finder.found(&whole.shape)?;
+    let first = paths.first().map_or("", String::as_str);
+    if found.columns() > MAX_FILE_COLUMNS {
+        return Err(named(first, too_wide()));
     }
-    let (fields, form) = columns_of(whole, given.records);
+    if given.records == Some(true) && matches!(found, Found::Map(_)) {
+        return Err(Error::binder(format!(
+            "\"{first}\" is no table: its records are one MAP; leave records = true out, or set map_inference_threshold = -1 and \
+             field_appearance_threshold = 0"
+        )));
+    }
+    let (fields, form) = columns_of(found, whole.has_nulls, given);
     let tables = tables(paths, layout, &Arc::new(Schema::new(fields)), &form)?;
     tables.into_iter().map(told_apart).collect()
 }
 
-/// The columns of records of a shape: members of objects, or else one of what the records are.
-fn columns_of(whole: Shape, records: Option<bool>) -> (Vec<Field>, Form) {
-    let places = whole.json_places();
-    match &whole {
-        Shape::Struct(fields) if !fields.is_empty() && records != Some(false) => {
-            let fields = fields.iter().map(|(name, shape)| shape.field(name));
-            (fields.collect(), Form::Values(places, false))
+/// The columns of records of a type: members of objects, or else one of what the records are.
+fn columns_of(found: Found, has_nulls: bool, given: &JsonOptions) -> (Vec<Field>, Form) {
+    let (mut places, mut forms) = (found.json_places(), found.moment_places());
+    let (fields, as_member) = match &found {
+        Found::Struct(fields) if given.records != Some(false) => {
+            let fields = fields.iter().map(|(name, found)| found.field(name));
+            (fields.collect(), false)
         }
         _ => {
-            let places = JsonPlaces::members(std::iter::once((MEMBER.to_owned(), places)));
-            (vec![whole.field(MEMBER)], Form::Values(places, true))
+            places = JsonPlaces::members(std::iter::once((MEMBER.to_owned(), places)));
+            forms = MomentPlaces::members(std::iter::once((MEMBER.to_owned(), forms)));
+            (vec![found.field(MEMBER)], true)
         }
+    };
+    let form = match given.layout.ignores_errors {
+        true => Form::Lenient(forms, as_member),
+        false => Form::Values(Columns {
+            places,
+            forms,
+            as_member,
+            has_nulls,
+        }),
+    };
+    (fields, form)
+}
+
+/// Columns of these types, as they are read.
+fn given_columns<'a>(
+    columns: impl Iterator<Item = (&'a str, &'a ColumnType)> + Clone,
+    given: &JsonOptions,
+) -> (SchemaRef, Form) {
+    let forms = given.moments.places(columns.clone());
+    if given.layout.ignores_errors {
+        let fields = columns.map(|(name, ty)| arrow_field(name, ty, true));
+        let schema = Schema::new(fields.collect::<Vec<_>>());
+        return (Arc::new(schema), Form::Lenient(forms, false));
     }
+    let places = places_in(columns.clone());
+    let form = Form::Values(Columns {
+        places,
+        forms,
+        as_member: false,
+        has_nulls: false,
+    });
+    (schema_for(columns), form)
 }
 
 /// A table whose columns have names of their own: of those that differ in case alone the second is `a_1`.
@@ -121,23 +171,55 @@ fn told_apart(table: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
     Ok(provider_as_source(Arc::new(ViewTable::new(plan, None))))
 }
 
+/// What the records of files look like.
+struct Seen {
+    shape: Shape,
+    /// Some are null.
+    has_nulls: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            shape: Shape::Unknown,
+            has_nulls: false,
+        }
+    }
+}
+
 /// The shape of a file's records and of those before it.
-fn merged(path: &str, given: &JsonOptions, mut whole: Shape) -> Result<Shape> {
-    let records = serde_json::Deserializer::from_reader(open(path, given.layout)?);
+fn merged(path: &str, given: &JsonOptions, texts: &TextKinds, mut whole: Seen) -> Result<Seen> {
+    let mut records = taken(path, of_file(path, given.layout)?)?;
     let most = given.sampled.unwrap_or(Some(SAMPLED));
-    for record in records
-        .into_iter::<Shape>()
-        .take(most.unwrap_or(usize::MAX))
-    {
-        let record = record.map_err(|error| malformed(path, &error))?;
+    // No more than this are there.
+    let mut names = whole.shape.columns();
+    for _ in 0..most.unwrap_or(usize::MAX) {
+        check_interrupt()?;
+        if !records.next().map_err(|error| unread(path, &error))? {
+            break;
+        }
+        let text = records.text().map_err(|error| unread(path, &error))?;
+        let record = match text.map(|text| Values(texts).shape(text)) {
+            Some(Ok(record)) => record,
+            None | Some(Err(_)) if records.leaves_out() => continue,
+            Some(Err(error)) => return Err(malformed(path, &error, records.line())),
+            None => continue,
+        };
         if given.records == Some(true) && !matches!(record, Shape::Struct(_)) {
             return Err(Error::invalid(format!(
                 "\"{path}\" is no table: its records are not objects; leave records = true out"
             )));
         }
-        whole = whole.merge(record);
-        if whole.columns() > MAX_FILE_COLUMNS {
-            return Err(named(path, too_wide()));
+        names += record.columns();
+        whole.has_nulls |= record == Shape::Unknown;
+        whole.shape = whole.shape.merge(record);
+        if names > MAX_NAMES {
+            names = whole.shape.columns();
+        }
+        if names > MAX_NAMES {
+            return Err(Error::invalid(format!(
+                "objects in \"{path}\" have more than {MAX_NAMES} names; give columns = {{...}} or a smaller sample_size"
+            )));
         }
     }
     Ok(whole)
@@ -149,146 +231,14 @@ fn merged(path: &str, given: &JsonOptions, mut whole: Shape) -> Result<Shape> {
 /// `Io` when the file cannot be read.
 pub(crate) fn source_for(
     path: &str,
-    packing: Packing,
+    given: &JsonOptions,
     columns: &[&Column],
 ) -> Result<Arc<dyn TableSource>> {
-    let columns = || {
-        columns
-            .iter()
-            .map(|column| (column.name.as_str(), &column.ty))
-    };
-    let form = Form::Values(places_in(columns()), false);
-    let layout = Layout {
-        packing: Some(packing),
-        ..Layout::default()
-    };
-    table(path, layout, &schema_for(columns()), &form)
-}
-
-/// Columns as they are read.
-fn schema_for<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> SchemaRef {
-    let fields = columns.map(
-        |(name, ty)| match *ty == ColumnType::Json || has_union(ty) {
-            true => arrow_field(name, &ColumnType::Json, true),
-            false => Field::new(name, read_as(ty), true),
-        },
-    );
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// Whether there are unions in values: such columns are read as JSON, which a CAST makes values of.
-fn has_union(ty: &ColumnType) -> bool {
-    if matches!(ty, ColumnType::Union(_)) {
-        return true;
-    }
-    match ty.properties().values {
-        Values::List(item) | Values::Map(item) => has_union(item),
-        Values::Struct(fields) => fields.iter().any(|(_, ty)| has_union(ty)),
-        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => false,
-    }
-}
-
-/// Where records of such columns have values that are kept as JSON.
-fn places_in<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> JsonPlaces {
-    JsonPlaces::members(columns.map(|(name, ty)| (name.to_owned(), json_places(ty))))
-}
-
-fn json_places(ty: &ColumnType) -> JsonPlaces {
-    if has_union(ty) {
-        return JsonPlaces::Here;
-    }
-    match ty {
-        ColumnType::Json | ColumnType::Union(_) => JsonPlaces::Here,
-        ColumnType::List(item) => JsonPlaces::items(json_places(item)),
-        ColumnType::Array(array) => JsonPlaces::items(json_places(array.item())),
-        ColumnType::Struct(fields) => {
-            places_in(fields.iter().map(|(name, ty)| (name.as_str(), ty)))
-        }
-        ColumnType::Map(map) => {
-            let value = map.parts().nth(1).map(json_places);
-            JsonPlaces::values(value.unwrap_or(JsonPlaces::Nowhere))
-        }
-        ColumnType::Boolean
-        | ColumnType::Int8
-        | ColumnType::Int16
-        | ColumnType::Int32
-        | ColumnType::Int64
-        | ColumnType::UInt8
-        | ColumnType::UInt16
-        | ColumnType::UInt32
-        | ColumnType::UInt64
-        | ColumnType::HugeInt
-        | ColumnType::UHugeInt
-        | ColumnType::Float
-        | ColumnType::Double
-        | ColumnType::Decimal { .. }
-        | ColumnType::Varchar
-        | ColumnType::Collated(_)
-        | ColumnType::Blob
-        | ColumnType::Date
-        | ColumnType::Time
-        | ColumnType::Timestamp(..)
-        | ColumnType::Interval
-        | ColumnType::Uuid
-        | ColumnType::TimeTz
-        | ColumnType::Bit
-        | ColumnType::Enum(_) => JsonPlaces::Nowhere,
-    }
-}
-
-/// The type in which values of a column's type are read.
-fn read_as(ty: &ColumnType) -> DataType {
-    match ty {
-        ColumnType::Blob
-        | ColumnType::Uuid
-        | ColumnType::TimeTz
-        | ColumnType::Bit
-        | ColumnType::Interval
-        | ColumnType::Enum(_)
-        | ColumnType::HugeInt
-        | ColumnType::UHugeInt
-        | ColumnType::Union(_) => DataType::Utf8View,
-        ColumnType::List(item) => {
-            DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
-        }
-        // A cast checks how long it is.
-        ColumnType::Array(array) => {
-            DataType::List(Arc::new(Field::new_list_field(read_as(array.item()), true)))
-        }
-        ColumnType::Struct(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
-            DataType::Struct(fields.collect())
-        }
-        ColumnType::Map(map) => {
-            // The names of an object's values are texts.
-            let value = map.parts().nth(1).map_or(DataType::Utf8View, read_as);
-            let fields = vec![
-                Field::new("key", DataType::Utf8View, false),
-                Field::new("value", value, true),
-            ];
-            let entry = DataType::Struct(fields.into());
-            DataType::Map(Arc::new(Field::new("entries", entry, false)), false)
-        }
-        ColumnType::Boolean
-        | ColumnType::Int8
-        | ColumnType::Int16
-        | ColumnType::Int32
-        | ColumnType::Int64
-        | ColumnType::UInt8
-        | ColumnType::UInt16
-        | ColumnType::UInt32
-        | ColumnType::UInt64
-        | ColumnType::Float
-        | ColumnType::Double
-        | ColumnType::Decimal { .. }
-        | ColumnType::Varchar
-        | ColumnType::Json
-        | ColumnType::Collated(_)
-        | ColumnType::Date
-        | ColumnType::Time
-        | ColumnType::Timestamp(..) => ty.arrow(),
-    }
+    let columns = columns
+        .iter()
+        .map(|column| (column.name.as_str(), &column.ty));
+    let (schema, form) = given_columns(columns, given);
+    table(path, given.layout, &schema, &form)
 }
 
 fn tables(
@@ -309,7 +259,7 @@ fn table(
     form: &Form,
 ) -> Result<Arc<dyn TableSource>> {
     // Asked for here so that a file that is not there is known before the statement runs.
-    open(path, layout)?;
+    let layout = of_file(path, layout)?;
     let partition = JsonFile {
         path: path.into(),
         layout,
@@ -320,19 +270,41 @@ fn table(
     Ok(provider_as_source(Arc::new(table)))
 }
 
-fn open(path: &str, layout: Layout) -> Result<BufReader<Records<Unpacked>>> {
+fn unpacked(path: &str, layout: Layout) -> Result<Unpacked> {
     let packing = layout.packing.unwrap_or(Packing::of_name(path).0);
-    let file = packing.open(path).map_err(|error| {
+    packing.open(path).map_err(|error| {
         Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{path}\": {error}"),
         )
-    })?;
-    let records = Records::new(file, layout.is_lines);
+    })
+}
+
+/// How records lie in a file, if the file tells it.
+fn of_file(path: &str, layout: Layout) -> Result<Layout> {
+    let file = unpacked(path, layout)?;
+    match layout.form {
+        RecordForm::Auto => layout.of_file(file).map_err(|error| unread(path, &error)),
+        _ => Ok(layout),
+    }
+}
+
+fn open(path: &str, layout: Layout) -> Result<BufReader<Records<Unpacked>>> {
+    let records = Records::new(unpacked(path, layout)?, layout.form);
     Ok(BufReader::with_capacity(1 << 16, records))
 }
 
-fn malformed(path: &str, error: &serde_json::Error) -> Error {
+/// The records of a file one by one, in the form that they have if nothing else can be left out.
+fn taken(path: &str, layout: Layout) -> Result<Taken<Box<dyn BufRead + Send>>> {
+    if layout.leaves_lines_out() {
+        let lines = BufReader::with_capacity(1 << 16, unpacked(path, layout)?);
+        return Ok(Taken::Lines(Lines::new(Box::new(lines), layout.most_bytes)));
+    }
+    let records: Box<dyn BufRead + Send> = Box::new(open(path, layout)?);
+    Ok(Taken::Apart(Apart::new(records, layout.most_bytes)))
+}
+
+fn not_json(path: &str, error: &serde_json::Error) -> Error {
     Error::new(
         match error.io_error_kind() {
             None | Some(std::io::ErrorKind::InvalidData) => ErrorKind::Conversion,
@@ -340,6 +312,22 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
         },
         format!("\"{path}\" is not JSON: {error}"),
     )
+}
+
+fn malformed(path: &str, error: &serde_json::Error, line: u64) -> Error {
+    Error::new(
+        ErrorKind::Conversion,
+        format!("\"{path}\" is not JSON: {}", place_of(error, line)),
+    )
+}
+
+/// What is wrong with a file that is read record by record.
+fn unread(path: &str, error: &std::io::Error) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::InvalidData => ErrorKind::Conversion,
+        _ => ErrorKind::Io,
+    };
+    Error::new(kind, format!("\"{path}\" is not JSON: {error}"))
 }
 
 fn builder(schema: &SchemaRef) -> ReaderBuilder {
@@ -351,20 +339,21 @@ fn line_of_fault(
     path: &str,
     layout: Layout,
     schema: &SchemaRef,
-    (places, as_member): (&JsonPlaces, bool),
+    of: &Columns,
 ) -> Result<Option<u64>> {
-    let mut records = Apart::new(open(path, layout)?).with_members(as_member);
+    let records = Apart::new(open(path, layout)?, layout.most_bytes);
+    let mut records = records.with_members(of.as_member).with_objects(true);
     let mut decoder = builder(&read_schema(schema)).build_decoder()?;
     let mut json = String::new();
     while let Ok(true) = records.next() {
         check_interrupt()?;
         json.clear();
         let text = records.text().unwrap_or_default();
-        let is_read = with_json_texts(text, places, &mut json).is_ok()
+        let is_read = with_json_texts(text, &of.places, &mut json).is_ok()
             && decoder.decode(json.as_bytes()).is_ok()
-            && decoder
-                .flush()
-                .is_ok_and(|batch| batch.is_none_or(|batch| rounded(&batch, schema).is_ok()));
+            && decoder.flush().is_ok_and(|batch| {
+                batch.is_none_or(|batch| rounded(&batch, schema, &of.forms).is_ok())
+            });
         if !is_read {
             return Ok(Some(records.line));
         }
@@ -399,8 +388,22 @@ fn without_json(message: &str) -> String {
 enum Form {
     /// Each is one text.
     Objects,
-    /// Values of columns, of which some are kept as JSON, or each one that of the one column.
-    Values(JsonPlaces, bool),
+    /// Values of columns.
+    Values(Columns),
+    /// The same, NULL where they do not fit: with formats, and whether each record is the value of the one column.
+    Lenient(MomentPlaces, bool),
+}
+
+/// Values of columns.
+#[derive(Clone, Debug)]
+struct Columns {
+    /// What is kept as JSON.
+    places: JsonPlaces,
+    forms: MomentPlaces,
+    /// Each record is the value of the one column.
+    as_member: bool,
+    /// Some records are null.
+    has_nulls: bool,
 }
 
 #[derive(Debug)]
@@ -412,15 +415,77 @@ struct JsonFile {
 }
 
 impl JsonFile {
-    /// The records as they are written.
-    fn objects(&self, context: &TaskContext) -> Result<SendableRecordBatchStream> {
-        let path = self.path.to_string_lossy().into_owned();
-        let objects = Objects::new(open(&path, self.layout)?, Arc::clone(&self.schema));
-        let batches =
-            objects.map(move |batch| batch.map_err(|error| malformed(&path, &error).into()));
+    fn path(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    fn rows(
+        &self,
+        batches: impl Iterator<Item = Result<RecordBatch, DataFusionError>> + Send + 'static,
+        context: &TaskContext,
+    ) -> SendableRecordBatchStream {
         let batches = futures::stream::iter(batches);
         let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);
-        Ok(heeding(Box::pin(rows), context))
+        heeding(Box::pin(rows), context)
+    }
+
+    /// The records as they are written.
+    fn objects(&self, context: &TaskContext) -> Result<SendableRecordBatchStream> {
+        let path = self.path();
+        let objects = Objects::new(taken(&path, self.layout)?, Arc::clone(&self.schema));
+        let batches =
+            objects.map(move |batch| batch.map_err(|error| not_json(&path, &error).into()));
+        Ok(self.rows(batches, context))
+    }
+
+    /// What fits of the records.
+    fn lenient(
+        &self,
+        forms: &MomentPlaces,
+        as_value: bool,
+        context: &TaskContext,
+    ) -> Result<SendableRecordBatchStream> {
+        let path = self.path();
+        let records = taken(&path, self.layout)?;
+        let schema = Arc::clone(&self.schema);
+        let batches = Batches::new(records, schema, forms.clone(), as_value).map(move |batch| {
+            batch.map_err(|error| match error {
+                DataFusionError::IoError(error) => unread(&path, &error).into(),
+                error => error,
+            })
+        });
+        Ok(self.rows(batches, context))
+    }
+
+    /// The values of columns.
+    fn values(&self, of: &Columns, context: &TaskContext) -> Result<SendableRecordBatchStream> {
+        let path = self.path();
+        let columns = self.schema.flattened_fields().len();
+        let builder = builder(&read_schema(&self.schema))
+            .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
+        let input = open(&path, self.layout)?;
+        let input: Box<dyn BufRead + Send> = match &of.places {
+            JsonPlaces::Nowhere if !of.as_member && !of.has_nulls => Box::new(input),
+            places => {
+                let records = Apart::new(input, self.layout.most_bytes);
+                let records = records.with_members(of.as_member).with_objects(true);
+                Box::new(BufReader::new(WithTexts::new(records, places.clone())))
+            }
+        };
+        let (schema, layout, of) = (Arc::clone(&self.schema), self.layout, of.clone());
+        let batches = builder.build(input)?.map(move |batch| {
+            let batch = batch.and_then(|batch| rounded(&batch, &schema, &of.forms));
+            batch.map_err(|error| {
+                let line = line_of_fault(&path, layout, &schema, &of).ok().flatten();
+                let line = line.map_or(String::new(), |line| format!(", line {line},"));
+                let what = without_json(&error.to_string());
+                let what = format!(
+                    "\"{path}\"{line} does not read: {what}; give columns = {{...}}, sample_size = -1 or ignore_errors = true"
+                );
+                DataFusionError::from(Error::new(ErrorKind::Conversion, what))
+            })
+        });
+        Ok(self.rows(batches, context))
     }
 }
 
@@ -435,134 +500,11 @@ impl PartitionStream for JsonFile {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let Form::Values(places, as_member) = &self.form else {
-            let rows = self.objects(&context);
-            return rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error));
+        let rows = match &self.form {
+            Form::Objects => self.objects(&context),
+            Form::Values(of) => self.values(of, &context),
+            Form::Lenient(forms, as_value) => self.lenient(forms, *as_value, &context),
         };
-        let path = self.path.to_string_lossy().into_owned();
-        let columns = self.schema.flattened_fields().len();
-        let reader = || -> Result<_> {
-            let builder = builder(&read_schema(&self.schema))
-                .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
-            let input = open(&path, self.layout)?;
-            let input: Box<dyn BufRead + Send> = match places {
-                JsonPlaces::Nowhere if !as_member => Box::new(input),
-                places => {
-                    let records = Apart::new(input).with_members(*as_member);
-                    Box::new(BufReader::new(WithTexts::new(records, places.clone())))
-                }
-            };
-            Ok(builder.build(input)?)
-        };
-        let schema = Arc::clone(&self.schema);
-        let (of, layout) = (Arc::clone(&schema), self.layout);
-        let (places, as_member) = (places.clone(), *as_member);
-        match reader() {
-            Ok(batches) => {
-                let batches = batches.map(move |batch| {
-                    let batch = batch.and_then(|batch| rounded(&batch, &of));
-                    batch.map_err(|error| {
-                        let line = line_of_fault(&path, layout, &of, (&places, as_member)).ok().flatten();
-                        let line = line.map_or(String::new(), |line| format!(", line {line},"));
-                        let what = without_json(&error.to_string());
-                        let what = format!(
-                            "\"{path}\"{line} does not read: {what}; give columns = {{...}} or sample_size = -1"
-                        );
-                        DataFusionError::from(Error::new(ErrorKind::Conversion, what))
-                    })
-                });
-                let batches = futures::stream::iter(batches);
-                let rows = RecordBatchStreamAdapter::new(schema, batches);
-                heeding(Box::pin(rows), &context)
-            }
-            Err(error) => failing(schema, error),
-        }
-    }
-}
-
-/// A value in the form that was given for it; none of what no calendar has, such as the infinities.
-fn written(form: Option<&ArrayFormatter<'_>>, column: &ArrayRef, row: usize) -> Option<String> {
-    let mut text = String::new();
-    let form = form.filter(|_| column.is_valid(row))?;
-    write!(text, "{}", form.value(row)).ok().map(|()| text)
-}
-
-/// A file that rows are written to: an object a line, or all in one array.
-pub(crate) struct JsonWriter<'a, W> {
-    form: &'a CsvForm,
-    /// Names of columns, in quotes, and whether their texts are JSON.
-    columns: Vec<(String, bool)>,
-    array: bool,
-    rows: u64,
-    out: W,
-}
-
-fn failed(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, error.to_string())
-}
-
-impl<'a, W: Write> JsonWriter<'a, W> {
-    /// Begins a file; of the form, that of dates and points in time is what counts.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub(crate) fn begin(
-        schema: &SchemaRef,
-        mut out: W,
-        form: &'a CsvForm,
-        array: bool,
-    ) -> Result<Self> {
-        let columns = schema.fields().iter();
-        let columns = columns.map(|f| (json_string(f.name()), is_called_json(f)));
-        if array {
-            out.write_all(b"[").map_err(failed)?;
-        }
-        Ok(Self {
-            form,
-            columns: columns.collect(),
-            array,
-            rows: 0,
-            out,
-        })
-    }
-
-    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        let schema = batch.schema();
-        let columns = batch.columns().iter().zip(schema.fields());
-        let forms = columns.map(|(column, field)| formed(column, field, self.form));
-        let forms = forms.collect::<Result<Vec<_>>>()?;
-        for row in 0..batch.num_rows() {
-            let (before, after) = match (self.array, self.rows) {
-                (false, _) => ("", "\n"),
-                (true, 0) => ("\n\t", ""),
-                (true, _) => (",\n\t", ""),
-            };
-            let mut line = format!("{before}{{");
-            let columns = self.columns.iter().zip(batch.columns()).zip(&forms);
-            for (index, (((name, is_json), column), form)) in columns.enumerate() {
-                let comma = if index == 0 { "" } else { "," };
-                let value = match (written(form.as_ref(), column, row), is_json) {
-                    (Some(text), _) => json_string(&text),
-                    (None, true) => {
-                        without_blanks(&value_text(column, row)?.unwrap_or("null".into()))
-                    }
-                    (None, false) => json_value(column.as_ref(), row)?,
-                };
-                line.push_str(&format!("{comma}{name}:{value}"));
-            }
-            line.push('}');
-            line.push_str(after);
-            self.out.write_all(line.as_bytes()).map_err(failed)?;
-            self.rows += 1;
-        }
-        Ok(())
-    }
-
-    /// Ends the file, and gives it back.
-    pub(crate) fn finish(mut self) -> Result<W> {
-        if self.array {
-            self.out.write_all(b"\n]\n").map_err(failed)?;
-        }
-        Ok(self.out)
+        rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error))
     }
 }

@@ -1,21 +1,12 @@
-//! The records of a JSON file as they are written: a text each for `read_json_objects`, or with texts in the place of what is kept as JSON.
+//! The records of a JSON file one by one, as they are written or with texts in the place of what is kept as JSON.
 //!
-//! What must hold: each text is JSON. A record is in memory as a whole, and so no longer than [`MAX_BYTES`].
+//! What must hold: a record is in memory as a whole, and so no longer than its layout says.
 
-use datafusion::arrow::array::{ArrayRef, StringViewBuilder};
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_query::functions::{JsonPlaces, with_json_texts};
-use serde::de::IgnoredAny;
 use std::io::{BufRead, Error, ErrorKind, Read};
-use std::sync::Arc;
 
-/// Bytes of a record at most, as DuckDB has it.
-const MAX_BYTES: usize = 16 << 20;
-/// Bytes of texts in a batch, and records.
-const BATCH_BYTES: usize = 4 << 20;
-const BATCH: usize = 8192;
-
+/// Bytes of a record at most where nothing is said, as many as DuckDB's buffers have.
+pub(super) const MAX_BYTES: usize = 32 << 20;
 /// What the column is called of records that are no objects.
 pub(super) const MEMBER: &str = "json";
 
@@ -24,7 +15,10 @@ pub(super) struct Apart<R> {
     input: R,
     /// Each is the one member of an object.
     as_member: bool,
+    /// What is null is an object without members.
+    as_object: bool,
     record: Vec<u8>,
+    most_bytes: usize,
     /// The line that the record begins in, from 1.
     pub(super) line: u64,
     /// Lines that ended.
@@ -32,11 +26,13 @@ pub(super) struct Apart<R> {
 }
 
 impl<R: BufRead> Apart<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(super) fn new(input: R, most_bytes: usize) -> Self {
         Self {
             input,
             as_member: false,
+            as_object: false,
             record: vec![],
+            most_bytes,
             line: 0,
             ended: 0,
         }
@@ -47,6 +43,11 @@ impl<R: BufRead> Apart<R> {
         Self { as_member, ..self }
     }
 
+    /// The same with objects without members where records are null.
+    pub(super) fn with_objects(self, as_object: bool) -> Self {
+        Self { as_object, ..self }
+    }
+
     /// Takes the next record in; `false` behind the last.
     pub(super) fn next(&mut self) -> Result<bool, Error> {
         let is_there = self.take()?;
@@ -54,6 +55,8 @@ impl<R: BufRead> Apart<R> {
             let before = format!("{{\"{MEMBER}\":");
             self.record.splice(0..0, before.into_bytes());
             self.record.push(b'}');
+        } else if is_there && self.as_object && self.record == b"null" {
+            self.record = b"{}".to_vec();
         }
         Ok(is_there)
     }
@@ -100,9 +103,8 @@ impl<R: BufRead> Apart<R> {
             if ended.is_some() {
                 return Ok(true);
             }
-            if self.record.len() > MAX_BYTES {
-                let what = "a record is longer than 16 MiB";
-                return Err(Error::new(ErrorKind::InvalidData, what));
+            if self.record.len() > self.most_bytes {
+                return Err(too_long());
             }
         }
     }
@@ -112,6 +114,12 @@ impl<R: BufRead> Apart<R> {
         let text = str::from_utf8(&self.record);
         text.map_err(|error| Error::new(ErrorKind::InvalidData, error))
     }
+}
+
+/// A record longer than is allowed.
+pub(super) fn too_long() -> Error {
+    let what = "a record is longer than twice maximum_object_size; set it to more bytes";
+    Error::new(ErrorKind::InvalidData, what)
 }
 
 /// A file whose values at some places are read as texts of JSON.
@@ -156,90 +164,5 @@ impl<R: BufRead> Read for WithTexts<R> {
         let read = rest.read(into)?;
         self.read += read;
         Ok(read)
-    }
-}
-
-/// Reads batches of one column of texts.
-pub(super) struct Objects<R> {
-    records: Apart<R>,
-    schema: SchemaRef,
-    is_done: bool,
-}
-
-impl<R: BufRead> Objects<R> {
-    pub(super) fn new(input: R, schema: SchemaRef) -> Self {
-        Self {
-            records: Apart::new(input),
-            schema,
-            is_done: false,
-        }
-    }
-
-    fn batch(&mut self) -> Result<Option<RecordBatch>, serde_json::Error> {
-        let mut texts = StringViewBuilder::new();
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < BATCH && bytes < BATCH_BYTES && !self.is_done {
-            if !self.records.next().map_err(serde_json::Error::io)? {
-                self.is_done = true;
-                break;
-            }
-            serde_json::from_slice::<IgnoredAny>(&self.records.record)?;
-            let text = self.records.text().map_err(serde_json::Error::io)?;
-            texts.append_value(text);
-            bytes += text.len();
-            rows += 1;
-        }
-        let texts: ArrayRef = Arc::new(texts.finish());
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![texts]);
-        let batch = batch.map_err(|error| serde_json::Error::io(Error::other(error)))?;
-        Ok((rows > 0).then_some(batch))
-    }
-}
-
-impl<R: BufRead> Iterator for Objects<R> {
-    type Item = Result<RecordBatch, serde_json::Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.batch();
-        self.is_done |= batch.is_err();
-        batch.transpose()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use datafusion::arrow::array::AsArray;
-    use datafusion::arrow::datatypes::{DataType, Field, Schema};
-    use std::io::BufReader;
-
-    fn read(text: &str) -> Result<Vec<String>, String> {
-        let field = Field::new("json", DataType::Utf8View, true);
-        let schema = Arc::new(Schema::new(vec![field]));
-        let mut all = vec![];
-        for batch in Objects::new(BufReader::with_capacity(3, text.as_bytes()), schema) {
-            let batch = batch.map_err(|error| error.to_string())?;
-            let texts = batch.column(0).as_string_view().iter();
-            all.extend(texts.flatten().map(str::to_string));
-        }
-        Ok(all)
-    }
-
-    #[test]
-    fn records_are_as_they_are_written() {
-        let text = " {\"a\": \"}\\\"{\"}\n{ \"b\" : [1, {}] }[2] 3\n\"x y\" null\n";
-        let expected = [
-            "{\"a\": \"}\\\"{\"}",
-            "{ \"b\" : [1, {}] }",
-            "[2]",
-            "3",
-            "\"x y\"",
-            "null",
-        ];
-        assert_eq!(read(text).unwrap(), expected);
-        assert!(read("").unwrap().is_empty());
-        for bad in ["{", "{\"a\"", "nul", "}", "{]}", "\"a"] {
-            assert!(read(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! What it refuses: anything behind the array, and values nested so deep that whoever walks them would run out of stack. What else is
 //! within a record is the JSON parser's business.
 
+use super::options::RecordForm;
 use std::io::{Error, ErrorKind, Read};
 
 /// Lists and objects within one another, the record among them.
@@ -22,6 +23,8 @@ enum Place {
 pub(super) struct Records<R> {
     inner: R,
     place: Place,
+    /// It must be an array.
+    is_array: bool,
     /// Brackets that are open, within the array if there is one.
     depth: u64,
     in_text: bool,
@@ -31,15 +34,16 @@ pub(super) struct Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    /// A file's; of `is_lines` they are not those of an array, whatever stands first.
-    pub(super) fn new(inner: R, is_lines: bool) -> Self {
-        let place = match is_lines {
-            true => Place::Lines,
-            false => Place::Start,
+    /// A file's, whose form may be known whatever stands first.
+    pub(super) fn new(inner: R, form: RecordForm) -> Self {
+        let place = match form {
+            RecordForm::Lines | RecordForm::Unstructured => Place::Lines,
+            RecordForm::Auto | RecordForm::Array => Place::Start,
         };
         Self {
             inner,
             place,
+            is_array: form == RecordForm::Array,
             depth: 0,
             in_text: false,
             escaped: false,
@@ -72,6 +76,9 @@ impl<R: Read> Records<R> {
             (Place::Start, b'[') => {
                 self.place = Place::Array;
                 return Ok(b' ');
+            }
+            (Place::Start, _) if self.is_array => {
+                return Err("it is no array: set format = 'auto' or 'newline_delimited'");
             }
             (Place::Start, _) => self.place = Place::Lines,
             (Place::BehindArray, _) => return Err("there is something behind the array"),
@@ -135,7 +142,7 @@ mod tests {
 
     fn read(text: &str) -> std::io::Result<String> {
         let mut out = String::new();
-        Records::new(text.as_bytes(), false).read_to_string(&mut out)?;
+        Records::new(text.as_bytes(), RecordForm::Auto).read_to_string(&mut out)?;
         Ok(out)
     }
 
@@ -156,6 +163,8 @@ mod tests {
         for bad in ["[", "[{}", "[{}] {}", "[\"]"] {
             assert!(read(bad).is_err(), "{bad}");
         }
+        let mut records = Records::new(&b" {}"[..], RecordForm::Array);
+        assert!(records.read_to_string(&mut String::new()).is_err());
     }
 
     #[test]
@@ -176,7 +185,7 @@ mod tests {
         let mut bytes = vec![];
         let deep = format!("{{}} {}", nest(most + 1));
         assert!(
-            Records::new(deep.as_bytes(), false)
+            Records::new(deep.as_bytes(), RecordForm::Auto)
                 .read_to_end(&mut bytes)
                 .is_err()
         );

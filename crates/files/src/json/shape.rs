@@ -1,16 +1,11 @@
-//! What values of JSON look like, and with that, their type.
+//! What values of JSON look like, of which `found.rs` makes their type.
 //!
-//! What must hold: the fields of an object keep the order in which they first appear.
+//! What must hold: the members of objects keep the order in which they first appear.
 
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
-use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
-use hushdb_query::functions::JsonPlaces;
-use hushdb_sql::type_names::{called_json, named_type};
-use hushdb_storage::{HUGEINT, list_item};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use super::text_kinds::{Fits, TextKinds};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// What the values seen so far have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +17,8 @@ pub(super) enum Shape {
     /// Integers of which one is beyond 63 bits, and within 64.
     Wide,
     Double,
-    Date,
-    Timestamp,
-    Time,
-    Text,
+    /// Texts, and what all of them may be.
+    Text(Fits),
     List(Box<Shape>),
     Struct(Members),
     /// Of several kinds.
@@ -38,44 +31,72 @@ const MANY: usize = 32;
 /// Members of objects, in the order in which they first appear.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Members {
-    all: Vec<(String, Shape)>,
+    all: Vec<Member>,
+    /// How many objects they are of.
+    objects: u64,
     /// Where those are that are found by name, once there are [`MANY`].
     places: HashMap<String, usize>,
 }
 
+/// A member of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) shape: Shape,
+    /// So many objects have it.
+    pub(super) times: u64,
+}
+
 impl Members {
     /// The member of a name; `place` is where it may be.
-    fn get_mut(&mut self, name: &str, place: usize) -> Option<&mut Shape> {
-        let here = self.all.get(place).is_some_and(|(known, _)| known == name);
-        let place = match here {
+    fn get_mut(&mut self, name: &str, place: usize) -> Option<&mut Member> {
+        let is_named = |member: &Member| member.name == name;
+        let place = match self.all.get(place).is_some_and(is_named) {
             true => Some(place),
-            false if self.places.is_empty() => self.all.iter().position(|(known, _)| known == name),
+            false if self.places.is_empty() => self.all.iter().position(is_named),
             false => self.places.get(name).copied(),
         }?;
-        self.all.get_mut(place).map(|(_, shape)| shape)
+        self.all.get_mut(place)
     }
 
     /// Adds a member of a name that is not there.
-    fn push(&mut self, name: String, shape: Shape) {
+    fn push(&mut self, member: Member) {
         match self.all.len() {
             ..MANY => {}
             MANY => {
-                let names = self.all.iter().map(|(name, _)| name.clone());
-                self.places = names.chain([name.clone()]).zip(0..).collect();
+                let names = self.all.iter().chain([&member]);
+                self.places = names.map(|member| member.name.clone()).zip(0..).collect();
             }
             len => {
-                self.places.insert(name.clone(), len);
+                self.places.insert(member.name.clone(), len);
             }
         }
-        self.all.push((name, shape));
+        self.all.push(member);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, (String, Shape)> {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Member> {
         self.all.iter()
+    }
+
+    pub(super) fn objects(&self) -> u64 {
+        self.objects
+    }
+
+    /// These and those of other objects.
+    fn merge(mut self, others: Self) -> Self {
+        self.objects += others.objects;
+        for (place, member) in others.all.into_iter().enumerate() {
+            // Records mostly have their members in one order.
+            match self.get_mut(&member.name, place) {
+                Some(known) => {
+                    known.times += member.times;
+                    let before = std::mem::replace(&mut known.shape, Shape::Unknown);
+                    known.shape = before.merge(member.shape);
+                }
+                None => self.push(member),
+            }
+        }
+        self
     }
 }
 
@@ -86,144 +107,47 @@ impl Shape {
         match (self, other) {
             (S::Unknown, other) | (other, S::Unknown) => other,
             (S::List(a), S::List(b)) => S::List(Box::new(a.merge(*b))),
-            (S::Struct(mut fields), S::Struct(others)) => {
-                for (place, (name, shape)) in others.all.into_iter().enumerate() {
-                    // Records mostly have their fields in one order.
-                    match fields.get_mut(&name, place) {
-                        Some(known) => {
-                            let before = std::mem::replace(known, S::Unknown);
-                            *known = before.merge(shape);
-                        }
-                        None => fields.push(name, shape),
-                    }
-                }
-                S::Struct(fields)
-            }
+            (S::Struct(members), S::Struct(others)) => S::Struct(members.merge(others)),
+            (S::Text(a), S::Text(b)) => S::Text(a.both(b)),
             (a, b) if a == b => a,
             (S::Integer, S::Wide) | (S::Wide, S::Integer) => S::Wide,
             (S::Integer | S::Wide, S::Double) | (S::Double, S::Integer | S::Wide) => S::Double,
-            (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
-            (
-                S::Date | S::Timestamp | S::Time | S::Text,
-                S::Date | S::Timestamp | S::Time | S::Text,
-            ) => S::Text,
             _ => S::Json,
-        }
-    }
-
-    /// The same with JSON for what is within so many values.
-    pub(super) fn within(self, depth: usize) -> Self {
-        let Some(depth) = depth.checked_sub(1) else {
-            return Self::Json;
-        };
-        match self {
-            Self::List(item) => Self::List(Box::new(item.within(depth))),
-            Self::Struct(mut fields) => {
-                for (_, shape) in &mut fields.all {
-                    *shape = std::mem::replace(shape, Self::Unknown).within(depth);
-                }
-                Self::Struct(fields)
-            }
-            other => other,
         }
     }
 
     /// Columns that it takes: values that are no objects, and lists.
     pub(super) fn columns(&self) -> usize {
         match self {
-            Self::Struct(fields) => fields.iter().map(|(_, shape)| shape.columns()).sum(),
+            Self::Struct(members) => members.iter().map(|member| member.shape.columns()).sum(),
             Self::List(item) => 1 + item.columns(),
             _ => 1,
         }
     }
+}
 
-    /// The type of values of this shape.
-    pub(super) fn arrow(&self) -> DataType {
-        match self {
-            Self::Unknown | Self::Text | Self::Json => DataType::Utf8View,
-            Self::Boolean => DataType::Boolean,
-            Self::Integer => DataType::Int64,
-            Self::Wide => HUGEINT,
-            Self::Double => DataType::Float64,
-            Self::Date => DataType::Date32,
-            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Time => DataType::Time64(TimeUnit::Microsecond),
-            // A struct has members.
-            Self::Struct(fields) if fields.is_empty() => {
-                named_type("MAP(VARCHAR, JSON)").map_or(DataType::Utf8View, |map| map.arrow())
-            }
-            Self::List(item) => {
-                let item = item.field(Field::LIST_FIELD_DEFAULT_NAME);
-                DataType::List(Arc::new(list_item(item)))
-            }
-            Self::Struct(fields) => {
-                let field = |(name, shape): &(String, Self)| shape.field(name);
-                DataType::Struct(fields.iter().map(field).collect())
-            }
-        }
-    }
+/// Takes values in with what their texts may be.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a>(pub(super) &'a TextKinds);
 
-    /// A field of values of this shape.
-    pub(super) fn field(&self, name: &str) -> Field {
-        let field = Field::new(name, self.arrow(), true);
-        match self {
-            Self::Unknown | Self::Json => called_json(field),
-            _ => field,
-        }
-    }
-
-    /// Where values are kept as JSON.
-    pub(super) fn json_places(&self) -> JsonPlaces {
-        match self {
-            Self::Unknown | Self::Json => JsonPlaces::Here,
-            Self::List(item) => JsonPlaces::items(item.json_places()),
-            Self::Struct(fields) if fields.is_empty() => JsonPlaces::values(JsonPlaces::Here),
-            Self::Struct(fields) => {
-                let members = fields.iter();
-                JsonPlaces::members(members.map(|(name, of)| (name.clone(), of.json_places())))
-            }
-            Self::Boolean
-            | Self::Integer
-            | Self::Wide
-            | Self::Double
-            | Self::Date
-            | Self::Timestamp
-            | Self::Time
-            | Self::Text => JsonPlaces::Nowhere,
-        }
-    }
-
-    fn of_text(text: &str) -> Self {
-        if text.len() >= 8
-            && text.as_bytes().get(2) == Some(&b':')
-            && NaiveTime::parse_from_str(text, "%H:%M:%S%.f").is_ok()
-        {
-            return Self::Time;
-        }
-        // Most text is told from a date by its fifth byte.
-        if text.as_bytes().get(4) != Some(&b'-') {
-            return Self::Text;
-        }
-        let moment = |form| NaiveDateTime::parse_from_str(text, form).is_ok();
-        if text.len() == 10 && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok() {
-            Self::Date
-        } else if moment("%Y-%m-%d %H:%M:%S%.f") || moment("%Y-%m-%dT%H:%M:%S%.f") {
-            Self::Timestamp
-        } else {
-            Self::Text
-        }
+impl Values<'_> {
+    /// What the value of a text looks like.
+    pub(super) fn shape(self, json: &str) -> Result<Shape, serde_json::Error> {
+        let mut json = serde_json::Deserializer::from_str(json);
+        let shape = self.deserialize(&mut json)?;
+        json.end().map(|()| shape)
     }
 }
 
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Values)
+impl<'de> DeserializeSeed<'de> for Values<'_> {
+    type Value = Shape;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct Values;
-
-impl<'de> Visitor<'de> for Values {
+impl<'de> Visitor<'de> for Values<'_> {
     type Value = Shape;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -254,27 +178,35 @@ impl<'de> Visitor<'de> for Values {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Shape, E> {
-        Ok(Shape::of_text(text))
+        Ok(Shape::Text(self.0.fits(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
         let mut shape = Shape::Unknown;
-        while let Some(item) = items.next_element::<Shape>()? {
+        while let Some(item) = items.next_element_seed(self)? {
             shape = shape.merge(item);
         }
         Ok(Shape::List(Box::new(shape)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Shape, A::Error> {
-        let mut fields = Members::default();
-        while let Some((name, shape)) = members.next_entry::<String, Shape>()? {
-            match fields.get_mut(&name, usize::MAX) {
+        let mut all = Members {
+            objects: 1,
+            ..Members::default()
+        };
+        while let Some(name) = members.next_key::<String>()? {
+            let shape = members.next_value_seed(self)?;
+            match all.get_mut(&name, usize::MAX) {
                 // Said twice, the last one counts.
-                Some(known) => *known = shape,
-                None => fields.push(name, shape),
+                Some(known) => known.shape = shape,
+                None => all.push(Member {
+                    name,
+                    shape,
+                    times: 1,
+                }),
             }
         }
-        Ok(Shape::Struct(fields))
+        Ok(Shape::Struct(all))
     }
 }
 
@@ -283,31 +215,42 @@ mod tests {
     use super::*;
 
     fn shape(json: &str) -> Shape {
-        serde_json::from_str(json).expect("JSON")
+        let texts = TextKinds::new(None, None, false).expect("formats");
+        Values(&texts).shape(json).expect("JSON")
     }
 
-    fn members(all: Vec<(&str, Shape)>) -> Shape {
-        let mut members = Members::default();
-        for (name, shape) in all {
-            members.push(name.into(), shape);
-        }
-        Shape::Struct(members)
+    fn times(shape: &Shape) -> Vec<(&str, u64)> {
+        let Shape::Struct(members) = shape else {
+            panic!("no object");
+        };
+        let members = members.iter();
+        members
+            .map(|member| (member.name.as_str(), member.times))
+            .collect()
     }
 
     #[test]
     fn shapes_of_records_add_up() {
-        let first = shape(r#"{"b": 1, "a": null, "l": [], "d": "2020-01-01"}"#);
-        let second = shape(
-            r#"{"a": {"x": true}, "b": 1.5, "l": [1], "d": "2020-01-01 10:00:00", "n": "x"}"#,
-        );
-        let expected = vec![
-            ("b", Shape::Double),
-            ("a", members(vec![("x", Shape::Boolean)])),
-            ("l", Shape::List(Box::new(Shape::Integer))),
-            ("d", Shape::Timestamp),
-            ("n", Shape::Text),
-        ];
-        assert_eq!(first.merge(second), members(expected));
+        let first = shape(r#"{"b": 1, "a": null, "l": [], "d": "x"}"#);
+        let second = shape(r#"{"a": {"x": true}, "b": 1.5, "l": [1], "n": "x"}"#);
+        let merged = first.merge(second);
+        let expected = [("b", 2), ("a", 2), ("l", 2), ("d", 1), ("n", 1)];
+        assert_eq!(times(&merged), expected);
+        let together = shape(r#"{"b": 2.5, "a": {"x": false}, "l": [7], "d": "y", "n": "z"}"#);
+        assert_eq!(merged.clone().merge(together), {
+            let Shape::Struct(mut members) = merged else {
+                panic!("no object");
+            };
+            members.objects += 1;
+            for member in &mut members.all {
+                member.times += 1;
+                if let Shape::Struct(within) = &mut member.shape {
+                    within.objects += 1;
+                    within.all[0].times += 1;
+                }
+            }
+            Shape::Struct(members)
+        });
     }
 
     #[test]
@@ -325,33 +268,9 @@ mod tests {
 
     #[test]
     fn what_is_of_several_kinds_is_json() {
-        let first = shape(r#"{"a": {"b": [1]}, "c": 1, "d": true, "e": null}"#);
-        let second = shape(r#"{"a": {"b": 1}, "c": "x", "d": true, "e": null}"#);
-        let merged = first.merge(second);
-        let expected = vec![
-            ("a", members(vec![("b", Shape::Json)])),
-            ("c", Shape::Json),
-            ("d", Shape::Boolean),
-            ("e", Shape::Unknown),
-        ];
-        assert_eq!(merged, members(expected));
         assert_eq!(shape("[1, [1]]"), Shape::List(Box::new(Shape::Json)));
-        let here = |name: &str| (name.to_owned(), JsonPlaces::Here);
-        let within = JsonPlaces::members([here("b")].into_iter());
-        let all = [("a".to_owned(), within), here("c"), here("e")];
-        assert_eq!(merged.json_places(), JsonPlaces::members(all.into_iter()));
-    }
-
-    #[test]
-    fn texts_are_dates_only_if_they_are() {
-        for (text, expected) in [
-            ("2020-02-29", Shape::Date),
-            ("2021-02-29", Shape::Text),
-            ("2020-02-29T01:02:03.5", Shape::Timestamp),
-            ("2020-2-9", Shape::Text),
-            ("1234-", Shape::Text),
-        ] {
-            assert_eq!(Shape::of_text(text), expected, "{text}");
-        }
+        assert_eq!(shape("[1, \"1\"]"), Shape::List(Box::new(Shape::Json)));
+        assert_eq!(shape("[true, null]"), Shape::List(Box::new(Shape::Boolean)));
+        assert_eq!(shape("[1, 1.5]"), Shape::List(Box::new(Shape::Double)));
     }
 }

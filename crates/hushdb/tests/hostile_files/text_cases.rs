@@ -5,7 +5,8 @@ use crate::reading::{Case, Expected};
 const PAIR: &str = "a INTEGER, b VARCHAR";
 
 pub(crate) fn all() -> Vec<Case> {
-    json().into_iter().chain(csv()).collect()
+    let cases = [json(), json_of_many_names(), csv()];
+    cases.into_iter().flatten().collect()
 }
 
 fn case(name: &str, bytes: Vec<u8>, expected: Expected) -> Case {
@@ -37,6 +38,37 @@ fn counted(numbers: usize, of: impl Fn(usize) -> String, between: &str) -> Strin
     (0..numbers).map(of).collect::<Vec<_>>().join(between)
 }
 
+/// An object of so many members.
+fn object(members: usize, value: impl Fn(usize) -> &'static str) -> String {
+    let members = counted(members, |at| format!("\"k{at}\":{}", value(at)), ",");
+    format!("{{{members}}}")
+}
+
+fn json_of_many_names() -> Vec<Case> {
+    vec![
+        rows("keys.json", object(100_000, |_| "1"), 1),
+        error(
+            "unlike_keys.json",
+            object(100_000, |at| if at % 2 == 0 { "1" } else { "[]" }),
+            "more than 10000 columns",
+        ),
+        error("more_keys.json", object(600_000, |_| "1"), "names"),
+        rows(
+            "keys_in_turn.json",
+            counted(20_000, |at| format!("{{\"k{at}\":1}}"), "\n"),
+            20_000,
+        ),
+        rows(
+            "keys_in_keys.json",
+            (0..100).fold("{}".to_owned(), |within, _| {
+                let others = counted(200, |at| format!("\"k{at}\":{{}}"), ",");
+                format!("{{\"n\":{within},{others}}}")
+            }),
+            1,
+        ),
+    ]
+}
+
 fn json() -> Vec<Case> {
     let nested = |open: &str, close: &str, times: usize| {
         format!("{{\"a\":{}1{}}}\n", open.repeat(times), close.repeat(times))
@@ -66,16 +98,6 @@ fn json() -> Vec<Case> {
             "texts_of_brackets.json",
             many("{\"a\":\"", "[{", 100_000, "\"}\n"),
             1,
-        ),
-        error(
-            "keys.json",
-            format!("{{{}}}", counted(100_000, |at| format!("\"k{at}\":1"), ",")),
-            "more than 10000 columns",
-        ),
-        error(
-            "keys_in_turn.json",
-            counted(20_000, |at| format!("{{\"k{at}\":1}}"), "\n"),
-            "more than 10000 columns",
         ),
         rows(
             "long_text.json",
