@@ -117,7 +117,7 @@ struct Seen {
 }
 
 fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
-    let options = Options::new(path, given)?;
+    let mut options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
     let sample = sample(path, &options)?;
     let sniffed = sniff(&sample, &options, expected).map_err(|fault| wrong(path, fault))?;
@@ -154,6 +154,7 @@ fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
         name.clone_from(given);
     }
     let types = types_of(&options, &names, &positional)?;
+    options.skip = sniffed.skip;
     Ok(Seen {
         dialect: sniffed.dialect,
         header: shape.header,

@@ -159,7 +159,8 @@ impl Options {
             "decimal_separator" => self.number_form().point = mark(name, value)?,
             "thousands" => self.number_form().thousands = byte(name, value)?,
             "normalize_names" => self.normalizes_names = flag(name, value)?,
-            "strict_mode" => only(name, value, &["true", "1"])?,
+            // What is wrong with a record is an error still.
+            "strict_mode" => drop(flag(name, value)?),
             "union_by_name" | "filename" => only(name, value, &["false", "0"])?,
             other => {
                 return Err(Error::binder(format!(

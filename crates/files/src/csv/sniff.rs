@@ -55,8 +55,13 @@ impl Sample {
 pub(super) struct Sniffed {
     pub(super) dialect: Dialect,
     pub(super) columns: usize,
+    /// Lines before the first record, with those that are a title.
+    pub(super) skip: u64,
     rows: Vec<Record>,
 }
+
+/// What lines that no delimiter divides alike are divided by: a byte that no text has.
+const NOTHING: u8 = 1;
 
 /// Takes the beginning of a file apart, which has as many columns as are `expected`, if that is known.
 ///
@@ -69,6 +74,7 @@ pub(super) fn sniff(
 ) -> Result<Sniffed, Fault> {
     let mut best: Option<Sniffed> = None;
     let mut splits = false;
+    let mut uneven = Uneven::new(sample, options, expected);
     for (number, group) in candidates(options).into_iter().enumerate() {
         for dialect in group {
             let mut rows = match sample.records(dialect, options) {
@@ -82,15 +88,18 @@ pub(super) fn sniff(
             };
             splits |= rows.first().is_some_and(|first| first.len() > 1);
             let columns = columns_of(&rows, options, expected);
-            if is_other(&rows, columns, options)
-                || best.as_ref().is_some_and(|best| best.columns >= columns)
-            {
+            if is_other(&rows, columns, options) {
+                uneven.take(dialect, rows);
+                continue;
+            }
+            if best.as_ref().is_some_and(|best| best.columns >= columns) {
                 continue;
             }
             rows.retain(|row| (columns == 1 || !row.is_blank()) && is_row(row, columns, options));
             best = Some(Sniffed {
                 dialect,
                 columns,
+                skip: options.skip,
                 rows,
             });
         }
@@ -98,14 +107,134 @@ pub(super) fn sniff(
             break;
         }
     }
+    if best.as_ref().is_none_or(|best| best.columns == 1)
+        && let Some(titled) = uneven.titled.take()
+    {
+        return Ok(titled);
+    }
     let is_sure = |columns: usize| {
         // A line that another delimiter divides may not be one value.
         columns > 1 || !splits || options.delimiter.is_some() || expected.is_some()
     };
     match best {
         Some(best) if is_sure(best.columns) => Ok(best),
-        _ => Err(why_not(sample, options, expected)),
+        _ => match uneven.whole_lines()? {
+            Some(lines) => Ok(lines),
+            None => Err(why_not(sample, options, expected)),
+        },
     }
+}
+
+/// A file that a delimiter divides into records of several lengths.
+struct Uneven<'a> {
+    sample: &'a Sample,
+    options: &'a Options,
+    /// Whether nothing that a statement says tells of what lines are.
+    is_open: bool,
+    /// Records behind lines that are a title.
+    titled: Option<Sniffed>,
+    /// Records may be those behind the first ones, of which nobody knows what they are.
+    has_other_beginning: bool,
+    /// A delimiter divides it, and no quote is where none can be.
+    is_divided: bool,
+}
+
+impl<'a> Uneven<'a> {
+    fn new(sample: &'a Sample, options: &'a Options, expected: Option<usize>) -> Self {
+        Self {
+            sample,
+            options,
+            is_open: expected.is_none()
+                && options.skip == 0
+                && !options.null_padding
+                && !options.ignore_errors,
+            titled: None,
+            has_other_beginning: false,
+            is_divided: false,
+        }
+    }
+
+    /// Takes in what a dialect makes of the file.
+    fn take(&mut self, dialect: Dialect, mut rows: Vec<Record>) {
+        self.is_divided = true;
+        let most = rows.iter().map(Record::len).max().unwrap_or(1);
+        let begins = rows.iter().position(|row| row.len() == most).unwrap_or(0);
+        if rows
+            .iter()
+            .skip(begins)
+            .any(|row| !is_row(row, most, self.options))
+        {
+            return;
+        }
+        self.has_other_beginning = true;
+        let title = rows.iter().take(begins);
+        let is_title = title.clone().all(|row| row.len() == 1)
+            && title.filter(|row| !row.is_blank()).count() * 2 < rows.len();
+        let is_more = self
+            .titled
+            .as_ref()
+            .is_none_or(|known| known.columns < most);
+        if !(self.is_open && is_title && is_more) || has_lone_returns(&self.sample.bytes) {
+            return;
+        }
+        rows.drain(..begins);
+        let skip = rows.first().map_or(0, |first| first.line.saturating_sub(1));
+        rows.retain(|row| !row.is_blank());
+        self.titled = Some(Sniffed {
+            dialect,
+            columns: most,
+            skip,
+            rows,
+        });
+    }
+
+    /// Each line as one value: no delimiter divides them alike, and no quote in them could mean something.
+    fn whole_lines(&self) -> Result<Option<Sniffed>, Fault> {
+        let is_said = self.options.delimiter.is_some() || self.options.quote.is_some();
+        let bytes = self.sample.bytes.as_slice();
+        let end = match self.sample.is_whole {
+            true => bytes.len(),
+            // The last line is cut off.
+            false => bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0),
+        };
+        let mut lines = bytes
+            .get(..end)
+            .unwrap_or_default()
+            .split(|byte| *byte == b'\n');
+        let is_plain = lines.all(is_plain);
+        let is_open = self.is_open && self.is_divided && !self.has_other_beginning;
+        if !is_open || is_said || !is_plain {
+            return Ok(None);
+        }
+        let dialect = Dialect {
+            delimiter: NOTHING,
+            quote: None,
+            escape: None,
+            comment: None,
+        };
+        let rows = self.sample.records(dialect, self.options)?;
+        Ok(Some(Sniffed {
+            dialect,
+            columns: 1,
+            skip: 0,
+            rows,
+        }))
+    }
+}
+
+/// Whether lines end with `\r` alone, which is no line to skip.
+fn has_lone_returns(bytes: &[u8]) -> bool {
+    let behind = bytes.get(1..).unwrap_or_default().iter();
+    let mut pairs = bytes.iter().zip(behind.chain([&0]));
+    pairs.any(|(byte, next)| *byte == b'\r' && *next != b'\n')
+}
+
+/// Whether a line is one value as it is written: its quotes are closed, and none is around all of it.
+fn is_plain(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let quotes = line.iter().filter(|byte| **byte == QUOTE).count();
+    let is_around = line.starts_with(&[QUOTE]) && line.ends_with(&[QUOTE]);
+    quotes % 2 == 0 && !is_around && !line.contains(&NOTHING) && !line.contains(&b'\r')
 }
 
 /// Ways to read a file, those that are more likely first.
@@ -295,7 +424,7 @@ impl Sniffed {
         header: bool,
         options: &Options,
     ) -> Result<(Vec<Kind>, Vec<bool>), Fault> {
-        let mut records = Records::new(file, self.dialect, options.skip)?;
+        let mut records = Records::new(file, self.dialect, self.skip)?;
         let mut kinds: Vec<Kinds> = (0..self.columns).map(|_| kinds_for(options)).collect();
         let mut left = options.sampled.flatten().unwrap_or(usize::MAX);
         let (mut record, mut is_names) = (Record::default(), header);
