@@ -17,7 +17,9 @@ use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
-use crate::postgres_functions::{MACROS, date_part, extracted, in_order, of_any_count};
+use crate::postgres_functions::{
+    MACROS, date_part, extracted, in_order, of_any_count, part_of_text,
+};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
@@ -240,10 +242,18 @@ impl Meaning {
             }
             Expr::Substring {
                 expr: text,
-                substring_from: Some(pattern),
-                substring_for: None,
+                substring_from: Some(from),
+                substring_for: letters,
                 ..
-            } => found_part(text, pattern)?,
+            } => match letters
+                .is_none()
+                .then(|| found_part(text, from))
+                .transpose()?
+                .flatten()
+            {
+                None => may_be_before(from, text, letters.as_deref())?,
+                found => found,
+            },
             _ => None,
         })
     }
@@ -345,6 +355,22 @@ fn found_part(text: &Expr, pattern: &Expr) -> Result<Option<Expr>> {
         _ => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, 1) END",
     };
     template(found, &[text.clone(), pattern.clone()]).map(Some)
+}
+
+/// A part of a text that may begin before the text does; `None` where it does not, or the catalog keeps it.
+fn may_be_before(from: &Expr, text: &Expr, letters: Option<&Expr>) -> Result<Option<Expr>> {
+    let is_within = |at: &Expr| match at {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.parse::<u64>().is_ok_and(|at| at > 0),
+            _ => false,
+        },
+        _ => false,
+    };
+    // Of a length that is a number, too, no error is to be looked for.
+    match is_within(from) && letters.is_none_or(is_within) {
+        true => Ok(None),
+        false => part_of_text(text, from, letters).map(Some),
+    }
 }
 
 /// Words that are calls without brackets.

@@ -27,6 +27,23 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("log", 1, "log_as_postgres($1)"),
     ("log10", 1, "log_as_postgres($1)"),
     ("log", 2, "log_as_postgres($1, $2)"),
+    ("round", 1, "round_as_postgres($1)"),
+    ("sign", 1, "CAST(sign($1) AS DOUBLE)"),
+    ("justify_days", 1, "justify_days_as_postgres($1)"),
+    ("justify_hours", 1, "justify_hours_as_postgres($1)"),
+    ("justify_interval", 1, "justify_interval_as_postgres($1)"),
+    ("split_part", 3, SPLIT_PART),
+    ("trim_array", 2, TRIM_ARRAY),
+    (
+        "array_cat",
+        2,
+        "CASE WHEN $1 IS NULL THEN $2 ELSE list_concat($1, $2) END",
+    ),
+    (
+        "array_dims",
+        1,
+        "CASE WHEN len($1) > 0 THEN '[1:' || CAST(len($1) AS VARCHAR) || ']' END",
+    ),
     ("to_char", 2, "to_char_as_postgres($1, $2)"),
     ("to_number", 2, "to_number_as_postgres($1, $2)"),
     (
@@ -174,6 +191,28 @@ const NAME_OF_TYPE: &str = "CASE typeof($1) WHEN 'TIMESTAMP' THEN 'timestamp wit
 
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";
+
+const SPLIT_PART: &str = "CASE WHEN $3 = 0 THEN error('field position must not be zero') ELSE split_part($1, $2, $3) END";
+
+const TRIM_ARRAY: &str = "CASE WHEN $2 < 0 OR $2 > len($1) \
+    THEN error('number of elements to trim must be between 0 and ' || CAST(len($1) AS VARCHAR)) \
+    ELSE list_slice($1, 1, len($1) - $2) END";
+
+/// What a part of a text means that begins before the text does, of no letters there.
+const PART: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END)";
+const PART_OF_LENGTH: &str = "CASE WHEN $3 < 0 THEN error('negative substring length not allowed') \
+    WHEN $2 < 1 THEN substring($1, 1, greatest($2 + $3 - 1, 0)) ELSE substring($1, $2, $3) END";
+
+/// A part of a text from a letter on, of as many as are said.
+pub(crate) fn part_of_text(text: &Expr, from: &Expr, letters: Option<&Expr>) -> Result<Expr> {
+    match letters {
+        None => template(PART, &[text.clone(), from.clone()]),
+        Some(letters) => template(
+            PART_OF_LENGTH,
+            &[text.clone(), from.clone(), letters.clone()],
+        ),
+    }
+}
 
 /// The bounds may stand either way.
 const BUCKET: &str = "CAST(CASE WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \

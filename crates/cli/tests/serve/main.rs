@@ -9,6 +9,7 @@ mod backups;
 mod client;
 mod cursors;
 mod dumps;
+mod functions;
 mod hostile;
 mod hostile_table;
 mod idle;

@@ -83,6 +83,7 @@ mod patterns;
 mod picks;
 mod plain;
 mod postgres_formats;
+mod postgres_intervals;
 mod postgres_literal;
 mod postgres_numbers;
 mod postgres_numeric;
@@ -248,6 +249,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
     functions.extend(postgres_formats::all(memory));
+    functions.extend(postgres_intervals::all(memory));
     functions.extend(postgres_numbers::all(memory));
     functions.push(postgres_literal::function());
     functions.extend([postgres_numeric::function(), stored_numeric()]);

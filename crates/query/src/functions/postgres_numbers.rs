@@ -1,4 +1,4 @@
-//! `sqrt`, `power`, `exp`, `ln` and `log` of PostgreSQL, which are numerics where they are of numerics.
+//! `sqrt`, `power`, `exp`, `ln`, `log` and `round` of PostgreSQL, which are numerics where they are of numerics.
 //!
 //! What must hold: roots, and powers whose exponent is whole, are exact to the last digit; the others are as exact as a double.
 
@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// Digits behind the point of a root, as PostgreSQL has them of numbers below 10,000.
 const SCALE_OF_ROOTS: i8 = 15;
 const ROOT: DataType = DataType::Decimal128(37, SCALE_OF_ROOTS);
+/// A numeric without digits behind the point.
+const WHOLE: DataType = DataType::Decimal128(38, 0);
 /// Digits behind the point of the others.
 const SCALE: i8 = 16;
 /// Digits of a numeric here.
@@ -26,7 +28,7 @@ const MOST_DIGITS: u32 = 38;
 const MOST_FACTORS: i128 = 300;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 5] = [
+    let functions: [Whole; 6] = [
         (
             &["sqrt_as_postgres"],
             numbers,
@@ -66,6 +68,16 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                     None => Ok(positive(x)?.log10()),
                     Some(y) => Ok(positive(y)?.ln() / positive(x)?.ln()),
                 })
+            },
+        ),
+        (
+            &["round_as_postgres"],
+            numbers,
+            |types, _| of(types, WHOLE),
+            |call, _| match call.to {
+                // As the processor does, halves to even.
+                DataType::Float64 => doubles(call, |x, _| Ok(x.round_ties_even())),
+                _ => whole_numbers(call),
             },
         ),
     ];
@@ -225,6 +237,20 @@ fn rescaled(value: i256, from: i32, to: i32) -> Option<i256> {
         half
     };
     value.checked_add(half)?.checked_div(unit)
+}
+
+fn whole_numbers(call: &Call<'_>) -> Result<ArrayRef> {
+    let [column] = call.take()?;
+    let (values, scale) = exact(column)?;
+    let whole = values.iter().map(|value| {
+        let whole = value.map(|value| {
+            let whole = rescaled(i256::from_i128(value), scale.into(), 0);
+            whole.and_then(i256::to_i128).ok_or_else(too_large)
+        });
+        whole.transpose()
+    });
+    let whole = whole.collect::<Result<Decimal128Array, Error>>()?;
+    Ok(Arc::new(whole.with_data_type(WHOLE)))
 }
 
 fn exact_roots(call: &Call<'_>) -> Result<ArrayRef> {

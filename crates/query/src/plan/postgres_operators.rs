@@ -2,10 +2,12 @@
 
 use super::postgres_literals;
 use crate::functions::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, when};
+use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ pub(super) struct PostgresOperators {
     concat: Option<Arc<ScalarUDF>>,
     delete: Option<Arc<ScalarUDF>>,
     list: Option<Arc<ScalarUDF>>,
+    concat_lists: Option<Arc<ScalarUDF>>,
+    text: Option<Arc<ScalarUDF>>,
 }
 
 impl PostgresOperators {
@@ -28,6 +32,8 @@ impl PostgresOperators {
             concat: named(JSONB_CONCAT),
             delete: named(JSONB_DELETE),
             list: named(MAKE_LIST),
+            concat_lists: named("list_concat"),
+            text: named(POSTGRES_TEXT),
         }
     }
 
@@ -74,16 +80,48 @@ impl PostgresOperators {
             (false, true) => is_open(&expr.left),
             (false, false) => false,
         };
-        match of_json {
-            true => call(&self.concat, expr).map(PlannerResult::Planned),
-            false => Ok(PlannerResult::Original(expr)),
+        if of_json {
+            return call(&self.concat, expr).map(PlannerResult::Planned);
         }
+        let [of_left, of_right] = [&expr.left, &expr.right].map(|side| side.get_type(schema).ok());
+        match (of_left, of_right) {
+            // NULL beside a list is a list without values.
+            (Some(left), Some(right)) if left.is_list() && right.is_list() => {
+                let (left, right) = (expr.left.clone(), expr.right.clone());
+                let both = call(&self.concat_lists, expr)?;
+                let joined = when(left.is_null(), right).otherwise(both)?;
+                Ok(PlannerResult::Planned(joined))
+            }
+            (Some(left), Some(right)) if left.is_string() && is_written(&right) => {
+                expr.right = self.text_of(expr.right)?;
+                Ok(PlannerResult::Original(expr))
+            }
+            (Some(left), Some(right)) if is_written(&left) && right.is_string() => {
+                expr.left = self.text_of(expr.left)?;
+                Ok(PlannerResult::Original(expr))
+            }
+            _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
+    /// A value as PostgreSQL writes it.
+    fn text_of(&self, value: Expr) -> Result<Expr> {
+        let Some(text) = &self.text else {
+            return plan_err!("operator does not exist");
+        };
+        let call = ScalarFunction::new_udf(Arc::clone(text), vec![value]);
+        Ok(Expr::ScalarFunction(call))
     }
 
     /// `left - right`, which takes something out of JSON.
     pub(super) fn minus(&self, expr: RawBinaryExpr) -> Result<Expr> {
         call(&self.delete, expr)
     }
+}
+
+/// Whether PostgreSQL writes values of a type otherwise than DuckDB.
+fn is_written(of: &DataType) -> bool {
+    of.is_floating() || matches!(of, DataType::Interval(_))
 }
 
 /// Whether an operand is JSON.

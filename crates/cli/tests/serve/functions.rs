@@ -1,0 +1,91 @@
+//! Functions and operators of PostgreSQL that DuckDB has under the same name with another meaning, or not: the answers are those of
+//! PostgreSQL 15.
+
+use crate::client::Client;
+use crate::instance::{PASSWORD, Running, made};
+
+/// What is selected, and the row that comes back, its columns apart by a stroke.
+const ANSWERS: &[(&str, &str)] = &[
+    (
+        "SELECT round(2.5::float8), round(-2.5::float8), round(0.5::float8), round(1.5::float8), round(2.5), round(-0.5), round(7)",
+        "2|-2|0|2|3|-1|7",
+    ),
+    (
+        "SELECT round(2.345, 2), round(123456.789), round('NaN'::float8), round(NULL::numeric)",
+        "2.35|123457|NaN|NULL",
+    ),
+    (
+        "SELECT substr('hello', -1), substr('hello', 0), substr('hello', 2), substring('hello', -1, 4), substr('hello', 0, 2), substr('hello', 2, 3)",
+        "hello|hello|ello|he|h|ell",
+    ),
+    (
+        "SELECT substring('hello' from -1 for 4), substring('hello' from 2 for 3), substring('hello' from 3), substr('hello', 9), substr('hello', -5, 2)",
+        "he|ell|llo||",
+    ),
+    (
+        "SELECT substr(NULL, 1), substr('a', NULL), substr('é€x', -1, 3)",
+        "NULL|NULL|é",
+    ),
+    (
+        "SELECT ARRAY[1, 2] || NULL::int[], NULL::int[] || ARRAY[1, 2], NULL::int[] || 3, 3 || NULL::int[], ARRAY[1] || ARRAY[2, 3], ARRAY[1] || 2",
+        "{1,2}|{1,2}|{3}|{3}|{1,2,3}|{1,2}",
+    ),
+    (
+        "SELECT array_cat(NULL::int[], NULL::int[]), array_cat(ARRAY[1], NULL), array_cat(NULL, ARRAY[1]), array_cat(ARRAY[1], ARRAY[2])",
+        "NULL|{1}|{1}|{1,2}",
+    ),
+    (
+        "SELECT 'a' || 'Infinity'::float8, 'a' || interval '1 month 2 days', interval '36 hours' || 'b', 'a' || 0.1::real, 'x' || 5, 'x' || 1.50",
+        "aInfinity|a1 mon 2 days|36:00:00b|a0.1|x5|x1.50",
+    ),
+    (
+        "SELECT justify_days(interval '65 days'), justify_days(interval '-65 days'), justify_days(interval '1 month -1 day'), justify_days(interval '36 hours')",
+        "2 mons 5 days|-2 mons -5 days|29 days|36:00:00",
+    ),
+    (
+        "SELECT justify_hours(interval '50 hours'), justify_hours(interval '-50 hours'), justify_hours(interval '1 day -1 hour'), justify_hours(interval '1 mon')",
+        "2 days 02:00:00|-2 days -02:00:00|23:00:00|1 mon",
+    ),
+    (
+        "SELECT justify_interval(interval '1 mon -1 hour'), justify_interval(interval '65 days 50 hours'), justify_interval(interval '-1 mon 1 day'), justify_interval(NULL)",
+        "29 days 23:00:00|2 mons 7 days 02:00:00|-29 days|NULL",
+    ),
+    (
+        "SELECT split_part('a,b,c', ',', 2), split_part('a,b,c', ',', -1), split_part('a', ',', 3)",
+        "b|c|",
+    ),
+    (
+        "SELECT trim_array(ARRAY[1, 2, 3], 1), trim_array(ARRAY[1, 2, 3], 3), trim_array(ARRAY[1], 0)",
+        "{1,2}|{}|{1}",
+    ),
+    (
+        "SELECT array_dims(ARRAY[4, 5]), array_dims(ARRAY[]::int[]), sign(-3), sign(0), sign(2.5), sign(NULL::int)",
+        "[1:2]|NULL|-1|0|1|NULL",
+    ),
+];
+
+const ERRORS: &[&str] = &[
+    "SELECT split_part('a', ',', 0)",
+    "SELECT substr('hello', 1, -1)",
+    "SELECT trim_array(ARRAY[1], 2)",
+    "SELECT trim_array(ARRAY[1], -1)",
+];
+
+#[test]
+fn functions_answer_as_in_postgresql() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    for (sql, answer) in ANSWERS {
+        let table = client.table(sql, false);
+        let table = table.unwrap_or_else(|refusal| panic!("{sql}: {}", refusal.sqlstate));
+        let cells = table.rows.into_iter().flatten();
+        let cells = cells.map(|cell| cell.unwrap_or("NULL".into()));
+        assert_eq!(cells.collect::<Vec<_>>().join("|"), *answer, "{sql}");
+    }
+    for sql in ERRORS {
+        assert!(client.table(sql, false).is_err(), "{sql}");
+    }
+    client.close();
+    server.stop();
+}
