@@ -3,10 +3,10 @@
 use super::run_statement::Outcome;
 use super::seen::{Excuse, Seen, both, other_rows_alone};
 use hushdb::ErrorKind;
-use hushdb_querygen::Answer;
+use hushdb_querygen::{Action, Answer, Expression, Insert, Rows, Table, Value};
 
 /// The excuses. Behind a statement stands how its tables are made.
-pub(super) const EXCUSES: [Excuse; 9] = [
+pub(super) const EXCUSES: [Excuse; 10] = [
     Excuse {
         name: "rows of one key in ON CONFLICT",
         applies: |seen| match seen.ours {
@@ -21,22 +21,29 @@ pub(super) const EXCUSES: [Excuse; 9] = [
     Excuse {
         name: "NULLs of a UNIQUE column in ON CONFLICT",
         applies: |seen| {
-            let meets = ["INSERT OR ", " ON CONFLICT "];
-            let keeps_more = match (seen.ours, seen.theirs) {
-                (Outcome::Rows(ours), Ok(theirs)) => has_more(ours, theirs),
-                (Outcome::Error(ErrorKind::Constraint, _), Ok(_)) => true,
-                _ => false,
+            let Some((insert, table)) = insert(seen) else {
+                return false;
             };
-            is_insert(seen)
-                && meets.iter().any(|words| seen.sql.contains(words))
-                && seen.sql.contains("UNIQUE")
-                && keeps_more
+            let meets = !insert.instead.is_empty() || insert.conflict.is_some();
+            let dropped = rows_with_null_keys(insert, table).saturating_sub(1);
+            meets
+                && match (seen.ours, seen.theirs) {
+                    (Outcome::Rows(ours), Ok(theirs)) => {
+                        more_rows(ours, theirs).is_some_and(|more| (1..=dropped).contains(&more))
+                    }
+                    // What DuckDB drops may break another rule.
+                    (Outcome::Error(ErrorKind::Constraint, _), Ok(_)) => dropped > 0,
+                    _ => false,
+                }
         },
     },
     Excuse {
         name: "RETURNING of OR REPLACE where all columns are of the key",
         applies: |seen| {
-            seen.sql.starts_with("INSERT OR REPLACE ")
+            let all_of_key = insert(seen).is_some_and(|(insert, table)| {
+                insert.instead == "OR REPLACE" && has_keys_alone(table)
+            });
+            all_of_key
                 && seen.sql.contains(" RETURNING ")
                 && other_rows_alone(seen)
                 && both(seen).is_some_and(|(ours, theirs)| ours.rows.len() == theirs.rows.len())
@@ -61,6 +68,20 @@ pub(super) const EXCUSES: [Excuse; 9] = [
                 && words.iter().all(|words| seen.sql.contains(words))
                 && other_rows_alone(seen)
                 && both(seen).is_some_and(|(ours, theirs)| ours.rows.len() == theirs.rows.len())
+        },
+    },
+    Excuse {
+        name: "a key that a MERGE takes from a row that it deletes",
+        applies: |seen| {
+            let is_twice = |error: &String| {
+                error.starts_with("Constraint Error: Duplicate key ")
+                    && error.contains("constraint")
+            };
+            let words = [" THEN UPDATE ", " THEN DELETE"];
+            seen.sql.starts_with("MERGE INTO ")
+                && words.iter().all(|words| seen.sql.contains(words))
+                && matches!(seen.ours, Outcome::Rows(_))
+                && seen.theirs.as_ref().is_err_and(is_twice)
         },
     },
     Excuse {
@@ -131,14 +152,189 @@ fn other_intervals_alone(seen: &Seen<'_>) -> bool {
         && both(seen).is_some_and(|(ours, theirs)| bare(ours).same_rows(&bare(theirs)))
 }
 
-/// More rows, or a greater count of them.
-fn has_more(ours: &Answer, theirs: &Answer) -> bool {
+/// How many rows more, or by how much their count is greater; nothing where others are missing.
+fn more_rows(ours: &Answer, theirs: &Answer) -> Option<usize> {
     let count = |answer: &Answer| match (answer.names.as_slice(), answer.rows.as_slice()) {
-        ([name], [row]) if name == "Count" => row.first()?.as_ref()?.parse::<u64>().ok(),
+        ([name], [row]) if name == "Count" => row.first()?.as_ref()?.parse().ok(),
         _ => None,
     };
     match (count(ours), count(theirs)) {
-        (Some(ours), Some(theirs)) => ours > theirs,
-        _ => ours.rows.len() > theirs.rows.len() && ours.holds(theirs),
+        (Some(ours), Some(theirs)) => usize::checked_sub(ours, theirs),
+        _ if ours.holds(theirs) => ours.rows.len().checked_sub(theirs.rows.len()),
+        _ => None,
+    }
+}
+
+/// The INSERT that it is, and its table.
+fn insert<'a>(seen: &Seen<'a>) -> Option<(&'a Insert, &'a Table)> {
+    match seen.change {
+        Some((change, table)) => match &change.action {
+            Action::Insert(insert) => Some((insert, table)),
+            _ => None,
+        },
+        None => None,
+    }
+}
+
+/// Whether all that is stored is of one key.
+fn has_keys_alone(table: &Table) -> bool {
+    let keys = table.keys();
+    keys.iter().any(|key| {
+        let mut stored = table.columns.iter().filter(|c| c.generated.is_none());
+        stored.all(|column| key.contains(&column.name))
+    })
+}
+
+/// The rows of VALUES with what may be NULL in a key. A query has each key once.
+fn rows_with_null_keys(insert: &Insert, table: &Table) -> usize {
+    let Rows::Values(rows) = &insert.rows else {
+        return 0;
+    };
+    let columns: Vec<&String> = match insert.columns.as_slice() {
+        [] => {
+            let stored = table.columns.iter().filter(|c| c.generated.is_none());
+            stored.map(|column| &column.name).collect()
+        }
+        named => named.iter().collect(),
+    };
+    let has_value = |row: &[Option<Expression>], key: &String| {
+        let at = columns.iter().position(|column| *column == key);
+        let value = at.and_then(|at| row.get(at)).and_then(Option::as_ref);
+        matches!(value, Some(Expression::Literal { value, .. }) if *value != Value::Null)
+    };
+    let keys = table.keys();
+    let has_null =
+        |row: &Vec<Option<Expression>>| keys.iter().flatten().any(|key| !has_value(row, key));
+    rows.iter().filter(|row| has_null(row)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hushdb_querygen::{Change, Column, ColumnType};
+
+    fn value(text: &str) -> Option<Expression> {
+        let value = match text {
+            "NULL" => Value::Null,
+            "DEFAULT" => return None,
+            text => Value::Text(text.to_owned()),
+        };
+        Some(Expression::literal(ColumnType::Integer, value))
+    }
+
+    fn table(constraints: &[&'static str]) -> Table {
+        let columns = constraints.iter().enumerate();
+        let columns = columns.map(|(n, constraint)| Column {
+            constraint,
+            ..Column::new(&format!("c{n}"), ColumnType::Integer)
+        });
+        Table {
+            name: "t0".to_owned(),
+            columns: columns.collect(),
+            rules: vec![],
+            rows: vec![],
+        }
+    }
+
+    /// The excuse for an INSERT of rows into the table.
+    fn excuse(
+        (instead, rows): (&'static str, &[&[&str]]),
+        table: &Table,
+        (ours, theirs): (&Outcome, &Answer),
+    ) -> Option<&'static str> {
+        let row = |row: &&[&str]| row.iter().map(|text| value(text)).collect();
+        let insert = Insert {
+            instead,
+            columns: vec![],
+            rows: Rows::Values(rows.iter().map(row).collect()),
+            conflict: None,
+        };
+        let change = Change {
+            table: table.name.clone(),
+            alias: None,
+            action: Action::Insert(Box::new(insert)),
+            partner: None,
+            filter: None,
+            returns_all: true,
+            returning: vec![],
+        };
+        let seen = Seen {
+            sql: &change.to_string(),
+            ordered: false,
+            change: Some((&change, table)),
+            ours,
+            theirs: &Ok(theirs.clone()),
+        };
+        let excuse = EXCUSES.iter().find(|excuse| (excuse.applies)(&seen));
+        excuse.map(|excuse| excuse.name)
+    }
+
+    fn answer(rows: &[&str]) -> Answer {
+        Answer {
+            names: vec!["c0".to_owned()],
+            types: vec!["INTEGER".to_owned()],
+            rows: rows
+                .iter()
+                .map(|row| vec![Some((*row).to_owned())])
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn nulls_of_unique_columns_excuse_the_rows_that_are_dropped_alone() {
+        let (unique, plain) = (table(&["UNIQUE"]), table(&[""]));
+        let ours = |rows: &[&str]| Outcome::Rows(answer(rows));
+        let nulls: &[&[&str]] = &[&["NULL"], &["1"], &["DEFAULT"]];
+        let one: &[&[&str]] = &[&["NULL"], &["1"]];
+        let found = |insert, table, left: &[&str], right: &[&str]| {
+            excuse(insert, table, (&ours(left), &answer(right))).is_some()
+        };
+        assert!(found(
+            ("OR IGNORE", nulls),
+            &unique,
+            &["a", "b", "c"],
+            &["a", "b"]
+        ));
+        assert!(!found(
+            ("OR IGNORE", nulls),
+            &unique,
+            &["a", "b", "c"],
+            &["a"]
+        ));
+        assert!(!found(
+            ("OR IGNORE", nulls),
+            &unique,
+            &["a", "b", "c"],
+            &["a", "d"]
+        ));
+        assert!(!found(("OR IGNORE", nulls), &unique, &["a"], &["a", "b"]));
+        assert!(!found(
+            ("OR IGNORE", nulls),
+            &plain,
+            &["a", "b", "c"],
+            &["a", "b"]
+        ));
+        assert!(!found(("OR IGNORE", one), &unique, &["a", "b"], &["a"]));
+        assert!(!found(("", nulls), &unique, &["a", "b", "c"], &["a", "b"]));
+        let broken = Outcome::Error(ErrorKind::Constraint, String::new());
+        let found = |rows| excuse(("OR IGNORE", rows), &unique, (&broken, &answer(&["a"])));
+        assert!(found(nulls).is_some() && found(one).is_none());
+    }
+
+    #[test]
+    fn replaced_rows_are_excused_where_all_columns_are_of_the_key() {
+        let ours = Outcome::Rows(answer(&["1"]));
+        let rows: &[&[&str]] = &[&["1", "2"]];
+        let found = |instead, constraints: &[&'static str]| {
+            excuse(
+                (instead, rows),
+                &table(constraints),
+                (&ours, &answer(&["0"])),
+            )
+            .is_some()
+        };
+        assert!(found("OR REPLACE", &["PRIMARY KEY"]));
+        assert!(!found("OR REPLACE", &["PRIMARY KEY", ""]));
+        assert!(!found("OR IGNORE", &["PRIMARY KEY"]));
     }
 }

@@ -204,6 +204,7 @@ fn one(differ: &mut Differ, name: &str, kind: &str, chosen: &[String]) -> Result
     let verdict = judge(&Seen {
         sql: &sql,
         ordered: false,
+        change: None,
         ours: &ours,
         theirs: &theirs,
     });

@@ -165,6 +165,7 @@ impl Differ {
             let verdict = judge(&Seen {
                 sql: &sql,
                 ordered: false,
+                change: None,
                 ours: &ours,
                 theirs: &theirs,
             });
@@ -188,6 +189,7 @@ impl Differ {
         let verdict = judge(&Seen {
             sql: &with_views(sql, &case.world),
             ordered,
+            change: None,
             ours: &ours,
             theirs: &theirs,
         });

@@ -10,7 +10,8 @@ use super::theirs::Reply;
 use super::{Differ, Filled, Plan, error_of, shown_outcome, shown_reply, with_views};
 use crate::failure::Result;
 use hushdb_querygen::{
-    Answer, Case, Dice, Generator, Script, Statement, Value, World, ruled_world, shrink,
+    Answer, Case, Change, Dice, Generator, Script, Statement, Table, Value, World, ruled_world,
+    shrink,
 };
 
 /// Statements over one set of tables.
@@ -83,6 +84,7 @@ impl Differ {
             let seen = Seen {
                 sql: "",
                 ordered: false,
+                change: None,
                 ours: &ours,
                 theirs: &theirs,
             };
@@ -133,6 +135,10 @@ impl Differ {
         let verdict = judge(&Seen {
             sql: &sql,
             ordered: matches!(statement, Statement::Query(query) if !query.order.is_empty()),
+            change: match statement {
+                Statement::Change(change) => changed_table(change, world),
+                _ => None,
+            },
             ours: &ours,
             theirs: &theirs,
         });
@@ -172,6 +178,7 @@ impl Differ {
             let seen = Seen {
                 sql,
                 ordered: false,
+                change: None,
                 ours,
                 theirs,
             };
@@ -282,6 +289,13 @@ fn with_definitions(sql: String, world: &World) -> String {
         }
     }
     all
+}
+
+/// The change with its table.
+fn changed_table<'a>(change: &'a Change, world: &'a World) -> Option<(&'a Change, &'a Table)> {
+    let mut tables = world.tables.iter();
+    let table = tables.find(|table| table.name == change.table)?;
+    Some((change, table))
 }
 
 /// The tables with other rows, as texts that are cast.

@@ -2,7 +2,7 @@
 
 use super::run_statement::Outcome;
 use super::theirs::Reply;
-use hushdb_querygen::Answer;
+use hushdb_querygen::{Answer, Change, Table};
 
 /// What came of a statement in both engines.
 pub(super) struct Seen<'a> {
@@ -10,6 +10,8 @@ pub(super) struct Seen<'a> {
     pub(super) sql: &'a str,
     /// All columns are sorted by.
     pub(super) ordered: bool,
+    /// What it changes, and in which table; nothing of a query.
+    pub(super) change: Option<(&'a Change, &'a Table)>,
     pub(super) ours: &'a Outcome,
     pub(super) theirs: &'a Reply,
 }
