@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_sql::walk::visit_expressions_mut;
 use hushdb_sql::{ASOF, MERGED, POSITIONAL, has_call, is_call, merges, single};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -158,47 +159,8 @@ struct Merge {
 
 impl Merge {
     fn new(left: LogicalPlan, right: LogicalPlan, keys: &[String]) -> Result<Self> {
-        let (mut left_keys, mut right_keys, mut hidden) = (vec![], vec![], vec![]);
-        for key in keys {
-            let mut found = left.schema().columns_with_unqualified_name(key).into_iter();
-            let Some(first) = found.next() else {
-                return plan_err!("Column \"{key}\" does not exist on left side of join!");
-            };
-            let others: Vec<Column> = found.collect();
-            // What a join before has merged is one column.
-            let merged = left.using_columns()?;
-            let mut is_one = merged
-                .iter()
-                .map(|set| others.iter().all(|c| set.contains(c)));
-            if !others.is_empty() && !is_one.any(|one| one) {
-                return plan_err!(
-                    "Column name \"{key}\" is ambiguous: it exists more than once on left side of join."
-                );
-            }
-            left_keys.push(first);
-            hidden.extend(others);
-            let found = right.schema().columns_with_unqualified_name(key);
-            match <[Column; 1]>::try_from(found) {
-                Ok([only]) => right_keys.push(only),
-                Err(found) if found.is_empty() => {
-                    return plan_err!("Column \"{key}\" does not exist on right side of join!");
-                }
-                Err(_) => {
-                    return plan_err!(
-                        "Column name \"{key}\" is ambiguous: it exists more than once on right side of join."
-                    );
-                }
-            }
-        }
-        let left = match hidden.is_empty() {
-            true => left,
-            false => {
-                let columns = left.schema().columns().into_iter();
-                let shown = columns.filter(|c| !hidden.contains(c)).map(Expr::Column);
-                let shown: Vec<Expr> = shown.collect();
-                LogicalPlanBuilder::from(left).project(shown)?.build()?
-            }
-        };
+        let (left, left_keys) = with_keys(left, keys, "left")?;
+        let (right, right_keys) = with_keys(right, keys, "right")?;
         Ok(Self {
             left,
             right,
@@ -351,6 +313,45 @@ impl Merge {
         let others = of_right.map(Expr::Column).chain(singles).map(Ok);
         of_left.chain(others).collect()
     }
+}
+
+/// A side, in which what a join before has merged is one column, and the columns that go by the names.
+fn with_keys(plan: LogicalPlan, keys: &[String], side: &str) -> Result<(LogicalPlan, Vec<Column>)> {
+    let (mut columns, mut hidden) = (vec![], vec![]);
+    for key in keys {
+        let (column, others) = merged_as(&plan, key, side)?;
+        columns.push(column);
+        hidden.extend(others);
+    }
+    Ok((without(plan, &hidden)?, columns))
+}
+
+/// The column of a side by its name, and those that a join before has merged with it.
+fn merged_as(plan: &LogicalPlan, key: &str, side: &str) -> Result<(Column, Vec<Column>)> {
+    let mut found = plan.schema().columns_with_unqualified_name(key).into_iter();
+    let Some(first) = found.next() else {
+        return plan_err!("Column \"{key}\" does not exist on {side} side of join!");
+    };
+    let others: Vec<Column> = found.collect();
+    let merged = plan.using_columns()?;
+    let is_one = |set: &HashSet<Column>| others.iter().all(|column| set.contains(column));
+    if !others.is_empty() && !merged.iter().any(is_one) {
+        return plan_err!(
+            "Column name \"{key}\" is ambiguous: it exists more than once on {side} side of join."
+        );
+    }
+    Ok((first, others))
+}
+
+/// A plan without some of its columns.
+fn without(plan: LogicalPlan, hidden: &[Column]) -> Result<LogicalPlan> {
+    if hidden.is_empty() {
+        return Ok(plan);
+    }
+    let columns = plan.schema().columns().into_iter();
+    let shown = columns.filter(|c| !hidden.contains(c)).map(Expr::Column);
+    let shown: Vec<Expr> = shown.collect();
+    LogicalPlanBuilder::from(plan).project(shown)?.build()
 }
 
 /// What a column is of that neither table has as it is. A query may have several such joins side by side.

@@ -5,9 +5,9 @@
 use super::walk::{Column, Walker, unconditional};
 use super::{given_names, last_name};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    Join, JoinConstraint, JoinOperator, LambdaFunction, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, VisitMut, VisitorMut,
+    AccessExpr, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, LambdaFunction,
+    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    Visit, VisitMut, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_mut, visit_own_mut};
 use hushdb_sql::{MERGED, Result, column_name, constraint_mut, folded, tables_of};
@@ -160,18 +160,11 @@ pub(super) fn may_be_sorted_by(query: &Query) -> bool {
     !merged.is_empty() && merged.is_named(order_by)
 }
 
-/// Columns that joins have merged, as a SELECT means them.
-struct Meant {
-    /// Those that no other table has.
-    alone: PutTables,
-    beside_others: PutTables,
-}
-
 impl Walker<'_> {
     /// Puts tables before merged columns: in the conditions of a SELECT and of later joins, and where another table has a column of
     /// the name everywhere.
     pub(super) fn write_out_merged(&mut self, select: &mut Select) -> Result<()> {
-        if !may_be_named(select) || names_fields(select) {
+        if !may_be_named(select) {
             return Ok(());
         }
         let merged = Merged::of(select);
@@ -188,26 +181,17 @@ impl Walker<'_> {
         };
         let written = select.projection.clone();
         self.put_within(select, &meant);
-        let mut put = meant.beside_others;
-        if !put.columns.is_empty() {
-            put.put(&mut select.projection);
-            put.put(&mut select.group_by);
-            put.put(&mut select.having);
-            put.put(&mut select.qualify);
-            let items = names_of_items(select);
-            if let (Some(Distinct::On(on)), Some(items)) = (&mut select.distinct, items) {
-                put.without(&items).put(on);
-            }
-        }
-        let mut within = meant.alone;
-        within.in_calls_alone = true;
-        within.put(&mut select.projection);
-        within.put(&mut select.group_by);
-        within.put(&mut select.having);
-        within.put(&mut select.qualify);
-        keep_names(select, &written);
-        put.columns.extend(within.columns);
+        let mut put = meant;
+        put.put(&mut select.projection);
+        put.put(&mut select.group_by);
+        put.put(&mut select.having);
+        put.put(&mut select.qualify);
         put.put(&mut select.selection);
+        let items = names_of_items(select);
+        if let (Some(Distinct::On(on)), Some(items)) = (&mut select.distinct, items) {
+            put.without(&items).put(on);
+        }
+        keep_names(select, &written);
         for tables in &mut select.from {
             for_conditions(tables, &mut |on, merged| put.of(merged).put(on));
         }
@@ -226,7 +210,7 @@ impl Walker<'_> {
         if let Some(items) = names_of_items(select)
             && let Some(meant) = self.meant(&select.from, &Merged::of(select))
         {
-            meant.beside_others.without(&items).put(order_by);
+            meant.without(&items).put(order_by);
         }
     }
 
@@ -276,12 +260,14 @@ impl Walker<'_> {
     fn put_in_semi_joins(&mut self, tables: &mut TableWithJoins) {
         use JoinOperator as J;
         let (mut merged, mut known) = (Merged::default(), HashSet::new());
+        self.put_in_semi_joins_within(&mut tables.relation);
         merged.add_factor(&tables.relation, &mut known);
         for at in 0..tables.joins.len() {
             let (before, rest) = tables.joins.split_at_mut(at);
             let Some(join) = rest.first_mut() else {
                 continue;
             };
+            self.put_in_semi_joins_within(&mut join.relation);
             merged.add_join(join, &mut known);
             let (J::Semi(on) | J::LeftSemi(on) | J::Anti(on) | J::LeftAnti(on)) =
                 &mut join.join_operator
@@ -303,22 +289,26 @@ impl Walker<'_> {
                 relation: tables.relation.clone(),
                 joins: before.iter().cloned().chain([side_by_side]).collect(),
             };
-            if let Some(meant) = self.meant(&[both], &merged) {
-                let mut put = meant.beside_others;
-                put.columns.extend(meant.alone.columns);
-                put.put(on);
+            if let Some(mut meant) = self.meant(&[both], &merged) {
+                meant.put(on);
             }
         }
     }
 
+    fn put_in_semi_joins_within(&mut self, factor: &mut TableFactor) {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            self.put_in_semi_joins(table_with_joins);
+        }
+    }
+
     /// Puts tables before merged columns in queries within a SELECT: the planner does not find these from there.
-    fn put_within(&mut self, select: &mut Select, meant: &Meant) {
-        let both = [&meant.alone, &meant.beside_others];
-        let columns = both.into_iter().flat_map(|put| put.columns.iter().cloned());
-        let put = PutTables::of_columns(columns.collect());
+    fn put_within(&mut self, select: &mut Select, meant: &PutTables) {
         let mut within = Within {
             walker: self,
-            put,
+            put: PutTables::of_columns(meant.columns.clone()),
             levels: vec![],
         };
         let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut within);
@@ -328,11 +318,11 @@ impl Walker<'_> {
     }
 
     /// What the names of merged columns mean. Of what cannot be planned by itself, such as a lateral join, nobody knows it.
-    fn meant(&mut self, from: &[TableWithJoins], merged: &Merged) -> Option<Meant> {
+    fn meant(&mut self, from: &[TableWithJoins], merged: &Merged) -> Option<PutTables> {
         let columns = self.columns_of(unconditional(from)).ok()?;
         let meant = columns.into_iter().filter(|column| merged.is(column));
         let (alone, beside_others): (Vec<Column>, Vec<Column>) = meant.partition(Column::is_alone);
-        let (alone, beside_others) = (PutTables::new(alone), PutTables::new(beside_others));
+        let (mut meant, beside_others) = (PutTables::new(alone), PutTables::new(beside_others));
         // What two joins have merged side by side could be either.
         let is_one = |name: &str| {
             let columns = beside_others.columns.iter();
@@ -341,10 +331,8 @@ impl Walker<'_> {
                 .count()
                 == 1
         };
-        Some(Meant {
-            alone,
-            beside_others: beside_others.with(is_one),
-        })
+        meant.columns.extend(beside_others.with(is_one).columns);
+        Some(meant)
     }
 }
 
@@ -421,10 +409,6 @@ pub(super) fn names_fields(select: &Select) -> bool {
 
 struct PutTables {
     columns: Vec<(String, String)>,
-    /// Only in calls that are given lambdas, where the planner does not find what is merged.
-    in_calls_alone: bool,
-    /// Such calls around.
-    calls: usize,
     /// Names of lambdas around.
     parameters: Vec<String>,
 }
@@ -439,8 +423,6 @@ impl PutTables {
     fn of_columns(columns: Vec<(String, String)>) -> Self {
         Self {
             columns,
-            in_calls_alone: false,
-            calls: 0,
             parameters: vec![],
         }
     }
@@ -470,17 +452,13 @@ fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = String> {
     parameters.map(|parameter| name_of(&parameter.name))
 }
 
-fn takes_lambda(function: &Function) -> bool {
-    let FunctionArguments::List(list) = &function.args else {
-        return false;
-    };
-    let mut args = list.args.iter();
-    args.any(|arg| {
-        matches!(
-            arg,
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Lambda(_)))
-        )
-    })
+/// Calls `each` with what stands behind dots: names that are visited like others, but those of no column.
+fn fields(access_chain: &mut [AccessExpr], each: impl Fn(&mut Expr)) {
+    for access in access_chain {
+        if let AccessExpr::Dot(field) = access {
+            each(field);
+        }
+    }
 }
 
 impl VisitorMut for PutTables {
@@ -489,7 +467,11 @@ impl VisitorMut for PutTables {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Lambda(lambda) => self.parameters.extend(parameters(lambda)),
-            Expr::Function(function) => self.calls += usize::from(takes_lambda(function)),
+            Expr::CompoundFieldAccess { access_chain, .. } => fields(access_chain, |field| {
+                if let Expr::Identifier(name) = field {
+                    *field = Expr::CompoundIdentifier(vec![name.clone()]);
+                }
+            }),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -497,12 +479,17 @@ impl VisitorMut for PutTables {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Function(function) => self.calls -= usize::from(takes_lambda(function)),
             Expr::Lambda(lambda) => {
                 let without = self.parameters.len() - parameters(lambda).count();
                 self.parameters.truncate(without);
             }
-            Expr::Identifier(_) if self.in_calls_alone && self.calls == 0 => {}
+            Expr::CompoundFieldAccess { access_chain, .. } => fields(access_chain, |field| {
+                if let Expr::CompoundIdentifier(name) = field
+                    && let [name] = name.as_slice()
+                {
+                    *field = Expr::Identifier(name.clone());
+                }
+            }),
             Expr::Identifier(name) if !self.parameters.contains(&name_of(name)) => {
                 let wanted = name_of(name);
                 let mut columns = self.columns.iter();
