@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, OrderByExpr, OrderByKind, Query, SelectItem,
-    SetExpr, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
+    FunctionArguments, GroupByExpr, Ident, MapEntry, ObjectName, OrderByExpr, OrderByKind, Query,
+    SelectItem, SetExpr, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator,
+    Value,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -161,6 +162,14 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         }
         _ => Ok(None),
     }
+}
+
+/// `MAP {key: value}` of the lists of its keys and values.
+pub(super) fn map_of(entries: Vec<MapEntry>) -> Expr {
+    let entries = entries.into_iter().map(|entry| (*entry.key, *entry.value));
+    let (keys, values) = entries.unzip();
+    let lists = [keys, values].map(|items| call("make_array", items));
+    quoted_call("$map", lists.into())
 }
 
 /// A field of a struct or a union, which a list has not.

@@ -289,6 +289,7 @@ impl<'a> Rewriter<'a> {
                     *op = BinaryOperator::DuckIntegerDivide;
                 }
                 Ok(None)
+            Expr::Map(map) => Ok(Some(nested_calls::map_of(std::mem::take(&mut map.entries)))),
             }
             Expr::BinaryOp { left, op, right } if is_power(op) => {
                 let operands = [left.as_ref().clone(), right.as_ref().clone()];

@@ -170,7 +170,6 @@ use of_lists::of_lists;
 pub use one_nan::{has_floats, one_nan, with_one_nan};
 pub(crate) use one_row::one_row;
 pub(crate) use or_null::{OR_NULL, or_null};
-pub use picks::MAKE_MAP;
 pub use postgres_numeric::{NUMERIC, stored_numeric};
 pub use postgres_text::{one_type, postgres_text};
 pub use random::Random;

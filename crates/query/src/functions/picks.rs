@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A map of a list of keys and one of values, also as `MAP {k: v}`: the library takes the arguments of its own `map` for pairs where
 /// one of them is NULL.
-pub const MAKE_MAP: &str = "$map";
+const MAKE_MAP: &str = "$map";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let functions: [Whole; 5] = [

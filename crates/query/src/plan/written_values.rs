@@ -1,9 +1,9 @@
-//! Lists, structs, maps and OVERLAY as they are written: calls of functions that ask for memory or know JSON, in place of the library's.
+//! Lists, structs and OVERLAY as they are written: calls of functions that ask for memory or know JSON, in place of the library's.
 
 use super::numbers::unify;
 use crate::common_types::For;
-use crate::functions::{MAKE_LIST, MAKE_MAP, NAMED_STRUCT, OVERLAY};
-use datafusion::common::{DFSchema, Result, plan_err};
+use crate::functions::{MAKE_LIST, NAMED_STRUCT, OVERLAY};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawDictionaryExpr};
 use datafusion::logical_expr::{Expr, ScalarUDF};
@@ -13,7 +13,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct WrittenValues {
     list: Option<Arc<ScalarUDF>>,
-    map: Option<Arc<ScalarUDF>>,
     structure: Option<Arc<ScalarUDF>>,
     overlay: Option<Arc<ScalarUDF>>,
 }
@@ -24,7 +23,6 @@ impl WrittenValues {
         let named = |name| functions.iter().find(|f| f.name() == name).cloned();
         Self {
             list: named(MAKE_LIST),
-            map: named(MAKE_MAP),
             structure: named(NAMED_STRUCT),
             overlay: named(OVERLAY),
         }
@@ -64,24 +62,6 @@ impl ExprPlanner for WrittenValues {
         let pairs = expr.keys.into_iter().zip(expr.values);
         let args = pairs.flat_map(|(name, value)| [name, value]);
         Ok(PlannerResult::Planned(call(structure, args.collect())))
-    }
-
-    fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        let (Some(list), Some(map)) = (&self.list, &self.map) else {
-            return Ok(PlannerResult::Original(args));
-        };
-        if !args.len().is_multiple_of(2) {
-            return plan_err!("a map takes a value for each key");
-        }
-        let (mut keys, mut values) = (vec![], vec![]);
-        for (at, arg) in args.into_iter().enumerate() {
-            match at % 2 {
-                0 => keys.push(arg),
-                _ => values.push(arg),
-            }
-        }
-        let lists = vec![call(list, keys), call(list, values)];
-        Ok(PlannerResult::Planned(call(map, lists)))
     }
 
     fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
