@@ -192,6 +192,14 @@ fn of_fields(message: &str) -> Option<String> {
     Some(format!("Could not find key \"{name}\" in struct"))
 }
 
+/// What is said of a column that is in no group.
+pub fn in_no_group(name: &str) -> String {
+    format!(
+        "column \"{name}\" must appear in the GROUP BY clause or must be part of an aggregate function.\n\
+         Either add it to the GROUP BY list, or use \"ANY_VALUE({name})\" if the exact value of \"{name}\" is not important."
+    )
+}
+
 /// A function that is not there, and a column that is in no group.
 fn of_names(message: &str) -> Option<(About, String)> {
     if let Some(rest) = message.strip_prefix("Invalid function '") {
@@ -209,11 +217,7 @@ fn of_names(message: &str) -> Option<(About, String)> {
         let (_, rest) = message.split_once("column \"")?;
         let name = rest.split_once('"')?.0;
         let name = name.rsplit('.').next()?;
-        let text = format!(
-            "column \"{name}\" must appear in the GROUP BY clause or must be part of an aggregate function.\n\
-             Either add it to the GROUP BY list, or use \"ANY_VALUE({name})\" if the exact value of \"{name}\" is not important."
-        );
-        return Some((About::Binder, text));
+        return Some((About::Binder, in_no_group(name)));
     }
     None
 }

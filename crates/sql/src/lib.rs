@@ -105,7 +105,7 @@ pub use declared_types::declared;
 pub use error::{Error, ErrorKind, Result, Subject, caught};
 pub use error_text::without_values;
 pub use error_types::physical;
-pub use error_wording::{like, offered};
+pub use error_wording::{in_no_group, like, offered};
 pub use folding::{SPELLED, Spellings};
 pub use foreign_bytes::with_blobs;
 pub use integer_literals::{
