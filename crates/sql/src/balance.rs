@@ -1,14 +1,16 @@
-//! Depth of parsed trees: chains of AND, OR and UNION are made log n deep, and what is too deep is refused.
+//! Depth of parsed trees: chains of AND, OR and UNION are made log n deep, and what is too deep is refused. Keys of a statement that
+//! are literals go without brackets then.
 //!
 //! What must hold: operands stay in their order, so that whatever is read from left to right still is, and the text of a tree
 //! is the same as before. Short chains stay as they were parsed. Nothing here recurses deeper than `MAX_DEPTH`.
 
+use super::literal_keys;
 use super::walk::finish;
 use crate::error::{Error, Result};
 use crate::walk::visit_mut;
 use sqlparser::ast::{
-    BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Values,
-    VisitMut, VisitorMut,
+    BinaryOperator, Expr, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
+    Values, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -28,9 +30,19 @@ pub(super) struct Shaper {
     depth: usize,
     /// Levels of set operations in the queries that are being visited.
     set_operations: Vec<usize>,
+    /// Whether nothing has been put in yet, so that brackets were written.
+    is_written: bool,
 }
 
 impl Shaper {
+    /// One for a statement that was read.
+    pub(super) fn of_statement() -> Self {
+        Self {
+            is_written: true,
+            ..Self::default()
+        }
+    }
+
     fn enter(&mut self, levels: usize) -> ControlFlow<Box<Error>> {
         self.depth += levels;
         if self.depth <= MAX_DEPTH {
@@ -46,7 +58,17 @@ impl Shaper {
 impl VisitorMut for Shaper {
     type Break = Box<Error>;
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if self.is_written {
+            literal_keys::plain_keys(select);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if self.is_written {
+            literal_keys::plain_order(query);
+        }
         balance_unions(&mut query.body);
         let levels = 1 + height(&query.body);
         self.set_operations.push(levels);
@@ -59,6 +81,11 @@ impl VisitorMut for Shaper {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr
+            && self.is_written
+        {
+            literal_keys::plain_order_of_arguments(function);
+        }
         balance_conditions(expr);
         self.enter(1)
     }

@@ -3,11 +3,11 @@
 
 use super::calls::{all_unnamed, quoted_call as called};
 use super::folding::SPELLED;
+use super::literal_keys::place;
 use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    Expr, Function, FunctionArguments, GroupByExpr, Ident, OrderByExpr, Select, SelectItem,
-    SetExpr, UnaryOperator, Value,
+    Expr, Function, FunctionArguments, GroupByExpr, Ident, Select, SelectItem, Value,
 };
 
 /// As many sets as DuckDB takes.
@@ -64,37 +64,6 @@ pub(super) fn group_all(select: &mut Select) -> Result<()> {
         select.having = Some(template("CASE WHEN count(*) >= 0 THEN $1 END", &[having])?);
     }
     Ok(())
-}
-
-/// Refuses a place in the select list that is none, as in `ORDER BY -1`.
-pub(super) fn refuse_places(order: &[OrderByExpr], body: &SetExpr) -> Result<()> {
-    let is_none = |by: &OrderByExpr| place(&by.expr).is_some_and(|place| place < 1);
-    match order.iter().any(is_none) {
-        false => Ok(()),
-        true => Err(Error::binder(match columns(body) {
-            Some(count) => format!("ORDER term out of range - should be between 1 and {count}"),
-            None => "ORDER term out of range - should be at least 1".to_owned(),
-        })),
-    }
-}
-
-/// How many columns a query lists.
-fn columns(body: &SetExpr) -> Option<usize> {
-    match body {
-        SetExpr::Select(select) => {
-            let is_plain = |item: &SelectItem| {
-                matches!(
-                    item,
-                    SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-                )
-            };
-            let all = select.projection.iter().all(is_plain);
-            all.then_some(select.projection.len())
-        }
-        SetExpr::Query(query) => columns(&query.body),
-        SetExpr::SetOperation { left, .. } => columns(left),
-        _ => None,
-    }
 }
 
 /// The sets of one element.
@@ -188,22 +157,6 @@ fn too_many() -> Error {
     Error::binder(format!(
         "GROUP BY makes more than {MOST_SETS} grouping sets"
     ))
-}
-
-/// The place in the select list that a number stands for.
-fn place(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Nested(inner) => place(inner),
-        Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr,
-        } => place(expr).map(i64::wrapping_neg),
-        Expr::Value(value) => match &value.value {
-            Value::Number(number, _) => number.parse().ok(),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Items of the select list that are written alike, but grouped by under names or places of their own, are several keys: the planner

@@ -37,6 +37,7 @@ mod intervals;
 mod key_literals;
 mod keyword_list;
 mod lateral_unnest;
+mod literal_keys;
 mod macro_arguments;
 mod macro_calls;
 mod macros;

@@ -28,6 +28,7 @@ use super::grouping_sets;
 use super::integer_literals::{is_double, mark_expr, mark_statement};
 use super::intervals;
 use super::lateral_unnest;
+use super::literal_keys;
 use super::macros::{any_item, by_known_name, expand};
 use super::named_options::name_options;
 use super::named_windows;
@@ -144,13 +145,12 @@ impl<'a> Rewriter<'a> {
         leave_out_unused(query);
         named_columns::of_with(query)?;
         json_values::cast_nulls(query);
+        literal_keys::read(query, || self.allows_literals())?;
         distinct_on::number_rows(query)?;
         order_unselected::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => {
-                grouping_sets::refuse_places(expressions, &query.body)?;
-                self.refuse_literals(expressions)?;
                 self.direct(expressions);
             }
             Some(OrderByKind::All(options)) if self.place.descending => {
@@ -200,26 +200,9 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Rows cannot be sorted by a literal that is no place.
-    ///
-    /// # Errors
-    /// `Binder` for one, where the setting does not allow it.
-    fn refuse_literals(&self, order: &[OrderByExpr]) -> Result<()> {
-        let is_literal = |key: &OrderByExpr| match &key.expr {
-            Expr::Value(value) => match &value.value {
-                Value::Number(text, _) => text.contains('.'),
-                Value::Null | Value::SingleQuotedString(_) => true,
-                _ => false,
-            },
-            _ => false,
-        };
-        let allows = || (self.place.setting)("order_by_non_integer_literal");
-        match order.iter().any(is_literal) && !allows().is_ok_and(|on| is_true(&on)) {
-            true => Err(Error::binder(
-                "ORDER BY non-integer literal has no effect.\n* SET order_by_non_integer_literal=true to allow this behavior.",
-            )),
-            false => Ok(()),
-        }
+    /// Whether keys may be literals that are no places.
+    fn allows_literals(&self) -> bool {
+        (self.place.setting)("order_by_non_integer_literal").is_ok_and(|on| is_true(&on))
     }
 
     /// What a call becomes, if anything.
@@ -289,7 +272,6 @@ impl<'a> Rewriter<'a> {
                     *op = BinaryOperator::DuckIntegerDivide;
                 }
                 Ok(None)
-            Expr::Map(map) => Ok(Some(nested_calls::map_of(std::mem::take(&mut map.entries)))),
             }
             Expr::BinaryOp { left, op, right } if is_power(op) => {
                 let operands = [left.as_ref().clone(), right.as_ref().clone()];
@@ -307,6 +289,7 @@ impl<'a> Rewriter<'a> {
                 let names = fields.iter().map(|field| field.key.value.as_str());
                 nested_calls::refuse_names_twice(names).map(|()| None)
             }
+            Expr::Map(map) => Ok(Some(nested_calls::map_of(std::mem::take(&mut map.entries)))),
             Expr::UnaryOp {
                 op: UnaryOperator::Minus,
                 expr,
@@ -414,7 +397,9 @@ impl VisitorMut for Rewriter<'_> {
             return ControlFlow::Break(Box::new(error));
         }
         if let Expr::Function(function) = expr
-            && let Err(error) = compare_arguments(function)
+            && let Err(error) =
+                literal_keys::refuse_in_aggregate(function, || self.allows_literals())
+                    .and_then(|()| compare_arguments(function))
         {
             return ControlFlow::Break(Box::new(error));
         }

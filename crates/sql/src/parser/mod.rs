@@ -137,7 +137,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
             }
             _ => error,
         })?;
-        statement.visit(&mut Shaper::default())?;
+        statement.visit(&mut Shaper::of_statement())?;
         Ok(statement)
     })
 }
