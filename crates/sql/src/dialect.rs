@@ -286,6 +286,12 @@ impl Dialect for HushDialect {
         true
     }
 
+    /// Words that begin a part of a SELECT without FROM are no names.
+    fn is_column_alias(&self, word: &Keyword, parser: &mut Parser) -> bool {
+        let begins = matches!(word, Keyword::QUALIFY | Keyword::WINDOW);
+        !begins && DuckDbDialect.is_column_alias(word, parser)
+    }
+
     fn allow_extract_custom(&self) -> bool {
         true
     }
