@@ -125,7 +125,7 @@ pub(super) fn infix(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed 
             return postgres_operator(parser, left, &name, precedence);
         }
         Token::Word(word) if is_glob(word) => (GLOB_MATCH, false),
-        _ => return in_list(parser, left, precedence),
+        _ => return in_list(parser, left),
     };
     parser.next_token();
     let right = parser.parse_subexpr(precedence);
@@ -177,7 +177,7 @@ fn postgres_operator(parser: &mut Parser, left: &Expr, name: &str, precedence: u
 }
 
 /// `x IN list`, without brackets.
-fn in_list(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed {
+fn in_list(parser: &mut Parser, left: &Expr) -> Parsed {
     let is = |n: usize, wanted| match &parser.peek_nth_token_ref(n).token {
         Token::Word(word) => word.keyword == wanted,
         _ => false,
@@ -191,7 +191,11 @@ fn in_list(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed {
         return None;
     }
     (0..=at).for_each(|_| drop(parser.next_token()));
-    let list = parser.parse_subexpr(precedence);
+    if let Token::SingleQuotedString(_) | Token::Number(..) = &parser.peek_token_ref().token {
+        return Some(parser.expected("a list", parser.peek_token()));
+    }
+    // Operators behind the list are about the answer: `x IN l::VARCHAR` is a text.
+    let list = parser.parse_subexpr(u8::MAX);
     Some(list.map(|list| {
         let found = call("contains", vec![list, left.clone()]);
         match negated {
