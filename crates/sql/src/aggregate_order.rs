@@ -97,7 +97,7 @@ const SAME: [&str; 54] = [
     "regr_syy",
 ];
 
-/// Whether a name is that of an aggregate, also of one that is others' under another name.
+/// Whether a name is that of one of these.
 pub(super) fn is_aggregate(name: &str) -> bool {
     READ.contains(&name) || SAME.contains(&name)
 }

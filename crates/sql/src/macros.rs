@@ -6,6 +6,7 @@ pub use aggregates::{
     HISTOGRAM_EXACT, HISTOGRAM_OF, NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, TOP_K,
 };
 
+use super::aggregate_order;
 use super::calls::{call, quoted_call};
 use super::nested_calls::{self, LIST_BOOL_AND, LIST_BOOL_OR, LIST_STRING_AGG};
 use super::operators::lambda;
@@ -619,10 +620,27 @@ pub(super) fn by_known_name(function: &mut Function) {
         [part] => part.as_ident().map(|name| name.value.to_lowercase()),
         _ => None,
     };
-    let mut known = OTHER_NAMES.iter();
-    if let Some((_, meant)) = known.find(|(other, _)| called.as_deref() == Some(*other)) {
-        function.name = ObjectName::from(vec![Ident::new(*meant)]);
+    if let Some(called) = called
+        && known_name(&called) != called
+    {
+        function.name = ObjectName::from(vec![Ident::new(known_name(&called))]);
     }
+}
+
+/// The name by which the planner knows a function.
+fn known_name(called: &str) -> &str {
+    let mut known = OTHER_NAMES.iter();
+    let known = known.find(|(other, _)| *other == called);
+    known.map_or(called, |(_, meant)| meant)
+}
+
+/// Whether a name is that of an aggregate, also of one that is others' under another name.
+pub(super) fn is_aggregate(called: &str) -> bool {
+    const OF_AGGREGATES: [&str; 4] = ["geomean", "geometric_mean", "wavg", "weighted_avg"];
+    let name = known_name(called);
+    aggregate_order::is_aggregate(name)
+        || aggregates::names().any(|aggregate| aggregate == name)
+        || OF_AGGREGATES.contains(&name)
 }
 
 /// The expression that a call stands for, if it is a macro. `place` are the current database and schema as literals.

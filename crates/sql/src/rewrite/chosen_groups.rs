@@ -1,7 +1,7 @@
 //! HAVING and QUALIFY, where the planner finds a name, or a window, elsewhere than DuckDB does.
 
-use crate::aggregate_order;
 use crate::folded;
+use crate::macros;
 use crate::operators::PLACE;
 use crate::walk::{visit_expressions, visit_own, visit_own_expressions, visit_own_mut};
 use sqlparser::ast::{
@@ -134,7 +134,7 @@ fn stands_for_columns(function: &Function) -> bool {
 
 fn aggregates(function: &Function, is_aggregate: &dyn Fn(&str) -> bool) -> bool {
     let name = function.name.to_string().to_lowercase();
-    function.over.is_some() || is_aggregate(&name) || aggregate_order::is_aggregate(&name)
+    function.over.is_some() || is_aggregate(&name) || macros::is_aggregate(&name)
 }
 
 /// The names of columns that rows are grouped by.
