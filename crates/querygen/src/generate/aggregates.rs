@@ -84,7 +84,7 @@ impl Generator {
         scope: &Scope,
     ) -> (&'static str, Option<Expression>, ColumnType, bool) {
         use ColumnType as C;
-        match self.dice.below(15) {
+        match self.dice.below(18) {
             0..=1 => ("count_star", None, C::BigInt, false),
             2 => {
                 let ty = self.key_type(scope);
@@ -139,6 +139,13 @@ impl Generator {
                 let text = self.expression(&C::Varchar, scope, 1);
                 ("string_agg", Some(text), C::Varchar, true)
             }
+            14 => (
+                "median",
+                Some(self.expression(&C::Integer, scope, 1)),
+                C::Double,
+                false,
+            ),
+            15 => ("count_if", Some(self.condition(scope, 1)), C::BigInt, false),
             _ => {
                 let ty = self.key_type(scope);
                 let argument = self.expression(&ty, scope, 0);

@@ -185,11 +185,22 @@ impl Generator {
                 (key.descending, key.nulls_first) = (first.descending, first.nulls_first);
             }
             query.by_all = true;
+        } else if self.dice.chance(20) {
+            for (n, key) in query.order.iter_mut().enumerate() {
+                key.expression = self.place(n, key.expression.ty());
+            }
         }
         if self.dice.chance(50) {
             query.limit = Some(self.dice.below(6));
             query.offset = self.dice.chance(40).then(|| self.dice.below(4));
         }
+    }
+
+    /// A column by its place in the select list.
+    fn place(&mut self, n: usize, ty: &ColumnType) -> Expression {
+        let at = n + 1;
+        let forms = [format!("{at}"), format!("({at})"), format!("-(-{at})")];
+        Expression::call(ty.clone(), self.dice.pick(&forms).clone(), vec![])
     }
 
     /// A value that a query gives: an aggregate, of rows that equal the outer one at times.
@@ -331,7 +342,11 @@ impl Generator {
         }
         match self.dice.below(100) {
             0..=9 => Group::All,
-            10..=79 => Group::Keys(keys),
+            10..=19 => {
+                let places = keys.iter().enumerate();
+                Group::Keys(places.map(|(n, key)| self.place(n, key.ty())).collect())
+            }
+            20..=79 => Group::Keys(keys),
             80..=86 => Group::Sets("ROLLUP", vec![keys]),
             87..=92 => Group::Sets("CUBE", vec![keys]),
             _ => {

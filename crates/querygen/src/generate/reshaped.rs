@@ -14,9 +14,10 @@ impl Generator {
             .dice
             .pick(&[ColumnType::Varchar, ColumnType::Integer])
             .clone();
-        let (form, types, columns) = match self.dice.chance(50) {
-            true => self.pivot(key),
-            false => self.unpivot(key),
+        let (form, types, columns) = match self.dice.below(4) {
+            0 => self.pivot(key),
+            1 => self.unpivot(key),
+            _ => self.taken_apart(),
         };
         let query = Query::of(self.plain(Some(&types), &inner_scope(outer)));
         let columns = columns.iter().map(|(name, ty)| column(&alias, name, ty));
@@ -61,6 +62,62 @@ impl Generator {
             vec![key, ColumnType::Integer, ColumnType::Varchar],
             columns,
         )
+    }
+
+    /// A query's rows and columns in a SELECT that DuckDB alone has, or that goes on from its own rows.
+    fn taken_apart(&mut self) -> Reshape {
+        use ColumnType as C;
+        let list = || C::List(Box::new(C::Integer));
+        let (form, types, columns): (&str, Vec<C>, Vec<(&str, C)>) = match self.dice.below(9) {
+            0 => (
+                "(SELECT x0, unnest(x1) AS u FROM ({}))",
+                vec![C::Integer, list()],
+                vec![("x0", C::Integer), ("u", C::Integer)],
+            ),
+            1 => (
+                "(SELECT unnest({'a': x0, 'b': x1}) FROM ({}))",
+                vec![C::Integer, C::Varchar],
+                vec![("a", C::Integer), ("b", C::Varchar)],
+            ),
+            2 => (
+                "(WITH RECURSIVE r(n, k) AS (SELECT x0, 0 FROM ({}) UNION ALL SELECT n // 2, k + 1 FROM r WHERE k < 2) SELECT * FROM r)",
+                vec![C::Integer],
+                vec![("n", C::Integer), ("k", C::Integer)],
+            ),
+            3 => (
+                "(WITH RECURSIVE r(n) AS (SELECT x0 FROM ({}) UNION SELECT n // 2 FROM r) SELECT * FROM r)",
+                vec![C::Integer],
+                vec![("n", C::Integer)],
+            ),
+            4 => (
+                "(FROM ({}) SELECT x0, count(x1) AS s GROUP BY ALL)",
+                vec![C::Varchar, C::Integer],
+                vec![("x0", C::Varchar), ("s", C::BigInt)],
+            ),
+            5 => (
+                "(SELECT min(COLUMNS(*)) FROM ({}))",
+                vec![C::Varchar, C::Integer],
+                vec![("x0", C::Varchar), ("x1", C::Integer)],
+            ),
+            6 => (
+                "(SELECT COLUMNS('x[12]') FROM ({}))",
+                vec![C::Varchar, C::Integer, C::Date],
+                vec![("x1", C::Integer), ("x2", C::Date)],
+            ),
+            7 => (
+                "(SELECT x0, v FROM ({}) AS q, (VALUES (1), (2), (NULL)) AS w(v) WHERE q.x1 IS DISTINCT FROM w.v)",
+                vec![C::Varchar, C::Integer],
+                vec![("x0", C::Varchar), ("v", C::Integer)],
+            ),
+            _ => (
+                "(SELECT q.x0, i FROM ({}) AS q, unnest(q.x1) AS w(i))",
+                vec![C::Varchar, list()],
+                vec![("x0", C::Varchar), ("i", C::Integer)],
+            ),
+        };
+        let columns = columns.into_iter();
+        let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).collect();
+        (form.to_owned(), types, columns)
     }
 
     fn unpivot(&mut self, value: ColumnType) -> Reshape {

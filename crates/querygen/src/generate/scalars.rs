@@ -147,6 +147,24 @@ impl Generator {
                     vec![C::List(Box::new(C::Integer)), C::Integer],
                 ),
                 ("isnan({})", vec![C::Double]),
+                (
+                    "({} IN list_concat({}, {}))",
+                    vec![C::Integer, integers(), integers()],
+                ),
+                ("list_has_any({}, {})", vec![integers(), integers()]),
+                ("list_has_all({}, {})", vec![integers(), integers()]),
+                (
+                    "(({}, {}) < ({}, {}))",
+                    vec![C::Integer, C::Date, C::Integer, C::Date],
+                ),
+                (
+                    "(({}, {}) = ({}, {}))",
+                    vec![C::Varchar, C::Integer, C::Varchar, C::BigInt],
+                ),
+                ("regexp_matches({}, '^[a-c ]+')", vec![C::Varchar]),
+                ("({} SIMILAR TO '(a|b)*%?')", vec![C::Varchar]),
+                ("({} GLOB 'a*')", vec![C::Varchar]),
+                ("({} ^@ {})", vec![C::Varchar, C::Varchar]),
                 ("?{}", vec![C::Varchar]),
                 (
                     "({} = ANY({}))",
@@ -162,6 +180,14 @@ impl Generator {
                 ("last_day({})", vec![C::Date]),
                 ("~({} + INTERVAL 1 DAY)", vec![C::Date]),
                 ("({} - {})", vec![C::Date, C::TinyInt]),
+                ("~date_trunc('year', {})", vec![C::Date]),
+                ("~date_add({}, INTERVAL 1 MONTH)", vec![C::Date]),
+                ("~time_bucket(INTERVAL 3 MONTH, {})", vec![C::Date]),
+                (
+                    "make_date(2000 + ({} % 50), 1 + abs({} % 12), 1 + abs({} % 28))",
+                    vec![C::Integer, C::Integer, C::Integer],
+                ),
+                same("greatest({}, {})", 2),
             ],
             C::Timestamp => vec![
                 ("CAST({} AS TIMESTAMP)", vec![C::Date]),
@@ -169,11 +195,20 @@ impl Generator {
                 ("({} + {})", vec![C::Timestamp, C::Interval]),
                 ("({} - {})", vec![C::Timestamp, C::Interval]),
                 ("date_trunc('month', {})", vec![C::Timestamp]),
+                ("date_trunc('week', {})", vec![C::Timestamp]),
+                ("date_trunc('hour', {})", vec![C::Timestamp]),
+                ("time_bucket(INTERVAL 2 DAY, {})", vec![C::Timestamp]),
+                ("date_add({}, {})", vec![C::Timestamp, C::Interval]),
+                same("least({}, {})", 2),
             ],
             C::Interval => vec![
                 ("({} + {})", vec![C::Interval, C::Interval]),
                 ("({} - {})", vec![C::Timestamp, C::Timestamp]),
                 ("(-{})", vec![C::Interval]),
+                ("age({}, {})", vec![C::Timestamp, C::Timestamp]),
+                ("({} * {})", vec![C::Interval, C::TinyInt]),
+                ("to_days({})", vec![C::Integer]),
+                ("to_months({})", vec![C::Integer]),
             ],
             C::Blob => vec![same("~({} || {})", 2)],
             C::Uuid => vec![],
@@ -187,6 +222,13 @@ impl Generator {
                 same("list_sort(list_distinct({}))", 1),
                 same("map_values(MAP {1: {}})[1]", 1),
                 same("flatten([{}, {}])", 2),
+                same("{}[-2:]", 1),
+                same("list_slice({}, 2, -1)", 1),
+                same("list_resize({}, 3)", 1),
+                same("list_sort(list_intersect({}, {}))", 2),
+                ("list_prepend({}, {})", vec![(**item).clone(), ty.clone()]),
+                same("list_reverse_sort({})", 1),
+                same("list_sort({}, 'DESC', 'NULLS FIRST')", 1),
             ],
             C::Struct(_) => vec![],
             _ => integer_productions(ty),
@@ -225,7 +267,16 @@ fn float_productions(ty: &ColumnType) -> Vec<Production> {
         ("?{}", vec![C::Varchar]),
         ("?{}", vec![C::Double]),
         ("~({} / {})", vec![C::Integer, C::Integer]),
+        same(ty, "~ceil({})", 1),
+        same(ty, "~round({})", 1),
+        same(ty, "~trunc({})", 1),
+        same(ty, "~sqrt(abs({}))", 1),
+        ("~list_avg({})", vec![integers()]),
     ]
+}
+
+fn integers() -> ColumnType {
+    ColumnType::List(Box::new(ColumnType::Integer))
 }
 
 fn text_productions() -> Vec<Production> {
@@ -261,6 +312,38 @@ fn text_productions() -> Vec<Production> {
         ("CAST({} AS VARCHAR)", vec![C::Boolean]),
         ("CAST({} AS VARCHAR)", vec![C::Uuid]),
         ("CAST({} AS VARCHAR)", vec![C::Blob]),
+        (
+            "lpad({}, ({} % 9), {})",
+            vec![C::Varchar, C::Integer, C::Varchar],
+        ),
+        ("rpad({}, ({} % 9), 'ab')", vec![C::Varchar, C::Integer]),
+        ("repeat({}, ({} % 4))", vec![C::Varchar, C::Integer]),
+        (
+            "split_part({}, {}, ({} % 3))",
+            vec![C::Varchar, C::Varchar, C::Integer],
+        ),
+        (
+            "translate({}, {}, {})",
+            vec![C::Varchar, C::Varchar, C::Varchar],
+        ),
+        (
+            "concat_ws({}, {}, {})",
+            vec![C::Varchar, C::Varchar, C::Varchar],
+        ),
+        ("regexp_replace({}, '[a-c]+', 'x')", vec![C::Varchar]),
+        ("regexp_extract({}, '[a-z]+')", vec![C::Varchar]),
+        ("array_to_string({}, ',')", vec![integers()]),
+        ("strftime({}, '%Y-%m-%d %j %H:%M')", vec![C::Timestamp]),
+        ("dayname({})", vec![C::Date]),
+        ("chr(65 + abs({} % 20))", vec![C::Integer]),
+        ("md5({})", vec![C::Varchar]),
+        ("to_base64({})", vec![C::Blob]),
+        ("ltrim({}, {})", vec![C::Varchar, C::Varchar]),
+        ("{}[({} % 4)]", vec![C::Varchar, C::Integer]),
+        ("printf('%s|%d', {}, {})", vec![C::Varchar, C::Integer]),
+        ("CAST(to_json({}) AS VARCHAR)", vec![integers()]),
+        ("typeof({})", vec![C::Decimal(9, 2)]),
+        ("if({}, {}, {})", vec![C::Boolean, C::Varchar, C::Varchar]),
     ]
 }
 
@@ -280,6 +363,9 @@ fn integer_productions(ty: &ColumnType) -> Vec<Production> {
         same(ty, "({} % {})", 2),
         same(ty, "~greatest({}, {})", 2),
         same(ty, "~least({}, {})", 2),
+        same(ty, "~({} & {})", 2),
+        same(ty, "~({} | {})", 2),
+        same(ty, "~xor({}, {})", 2),
         ("~{}", vec![C::Integer]),
         ("~{}", vec![C::BigInt]),
         ("?{}", vec![C::BigInt]),
@@ -295,7 +381,6 @@ fn integer_productions(ty: &ColumnType) -> Vec<Production> {
         let integers = C::List(Box::new(C::Integer));
         all.push(("~list_position({}, {})", vec![integers.clone(), C::Integer]));
         all.push(("~list_sum({})", vec![integers.clone()]));
-        all.push(("~len({})", vec![integers]));
         all.push((
             "~element_at(MAP {coalesce({}, 0): {}}, {})[1]",
             vec![C::Integer, C::Integer, C::Integer],
@@ -303,6 +388,17 @@ fn integer_productions(ty: &ColumnType) -> Vec<Production> {
         all.push(("~year({})", vec![C::Date]));
         all.push(("~extract(month FROM {})", vec![C::Timestamp]));
         all.push(("~date_diff('day', {}, {})", vec![C::Date, C::Date]));
+        all.push(("~date_sub('month', {}, {})", vec![C::Date, C::Date]));
+        all.push(("~date_part('dow', {})", vec![C::Timestamp]));
+        all.push(("~strpos({}, {})", vec![C::Varchar, C::Varchar]));
+        all.push(("~ascii({})", vec![C::Varchar]));
+        all.push(("~levenshtein({}, {})", vec![C::Varchar, C::Varchar]));
+        all.push(("~bit_count({})", vec![C::Integer]));
+        all.push(("~sign({})", vec![C::Double]));
+        all.push(("~gcd({}, {})", vec![C::Integer, C::Integer]));
+        all.push(("~list_max({})", vec![integers.clone()]));
+        all.push(("~list_count({})", vec![integers.clone()]));
+        all.push(("~len({})", vec![integers]));
     }
     all
 }
