@@ -6,7 +6,7 @@ use hushdb::ErrorKind;
 use hushdb_querygen::{Action, Answer, Expression, Insert, Rows, Table, Value};
 
 /// The excuses. Behind a statement stands how its tables are made.
-pub(super) const EXCUSES: [Excuse; 10] = [
+pub(super) const EXCUSES: [Excuse; 11] = [
     Excuse {
         name: "rows of one key in ON CONFLICT",
         applies: |seen| match seen.ours {
@@ -35,6 +35,25 @@ pub(super) const EXCUSES: [Excuse; 10] = [
                     (Outcome::Error(ErrorKind::Constraint, _), Ok(_)) => dropped > 0,
                     _ => false,
                 }
+        },
+    },
+    Excuse {
+        name: "a row with the key of one that another key keeps out",
+        applies: |seen| {
+            let Some((insert, table)) = insert(seen) else {
+                return false;
+            };
+            let ignores = insert.instead == "OR IGNORE"
+                || insert
+                    .conflict
+                    .as_ref()
+                    .is_some_and(|met| met.sets.is_empty());
+            let dropped = rows_with_keys_of_others(insert, table);
+            ignores
+                && table.keys().len() > 1
+                && both(seen)
+                    .and_then(|(ours, theirs)| more_rows(ours, theirs))
+                    .is_some_and(|more| (1..=dropped).contains(&more))
         },
     },
     Excuse {
@@ -90,7 +109,11 @@ pub(super) const EXCUSES: [Excuse; 10] = [
             let joins = ["LEFT JOIN ", "RIGHT JOIN ", "FULL JOIN ", "MERGE INTO "];
             seen.sql.contains(GENERATED)
                 && joins.iter().any(|join| seen.sql.contains(join))
-                && other_rows_alone(seen)
+                && match (seen.ours, seen.theirs) {
+                    // A row that its value lets in may break a rule.
+                    (Outcome::Rows(_), Err(theirs)) => theirs.starts_with("Constraint Error"),
+                    _ => other_rows_alone(seen),
+                }
         },
     },
     Excuse {
@@ -187,8 +210,26 @@ fn has_keys_alone(table: &Table) -> bool {
 
 /// The rows of VALUES with what may be NULL in a key. A query has each key once.
 fn rows_with_null_keys(insert: &Insert, table: &Table) -> usize {
+    let has_value = |value: &Option<&Expression>| matches!(value, Some(Expression::Literal { value, .. }) if *value != Value::Null);
+    let rows = keys_of_rows(insert, table);
+    let has_null = |keys: &Vec<Vec<Option<&Expression>>>| !keys.iter().flatten().all(has_value);
+    rows.iter().filter(|keys| has_null(keys)).count()
+}
+
+/// The rows of VALUES with a key that a row before them has.
+fn rows_with_keys_of_others(insert: &Insert, table: &Table) -> usize {
+    let rows = keys_of_rows(insert, table);
+    let is_of_other = |at: &usize| {
+        let mut before = rows[..*at].iter();
+        before.any(|row| row.iter().zip(&rows[*at]).any(|(one, other)| one == other))
+    };
+    (0..rows.len()).filter(is_of_other).count()
+}
+
+/// What VALUES writes into each key of the table, by rows; nothing where that is left out.
+fn keys_of_rows<'a>(insert: &'a Insert, table: &Table) -> Vec<Vec<Vec<Option<&'a Expression>>>> {
     let Rows::Values(rows) = &insert.rows else {
-        return 0;
+        return vec![];
     };
     let columns: Vec<&String> = match insert.columns.as_slice() {
         [] => {
@@ -197,15 +238,16 @@ fn rows_with_null_keys(insert: &Insert, table: &Table) -> usize {
         }
         named => named.iter().collect(),
     };
-    let has_value = |row: &[Option<Expression>], key: &String| {
-        let at = columns.iter().position(|column| *column == key);
-        let value = at.and_then(|at| row.get(at)).and_then(Option::as_ref);
-        matches!(value, Some(Expression::Literal { value, .. }) if *value != Value::Null)
-    };
     let keys = table.keys();
-    let has_null =
-        |row: &Vec<Option<Expression>>| keys.iter().flatten().any(|key| !has_value(row, key));
-    rows.iter().filter(|row| has_null(row)).count()
+    let of_row = |row: &'a Vec<Option<Expression>>| {
+        let value = |name: &String| {
+            let at = columns.iter().position(|column| *column == name)?;
+            row.get(at)?.as_ref()
+        };
+        let keys = keys.iter().map(|key| key.iter().map(value).collect());
+        keys.collect()
+    };
+    rows.iter().map(of_row).collect()
 }
 
 #[cfg(test)]
@@ -319,6 +361,21 @@ mod tests {
         let broken = Outcome::Error(ErrorKind::Constraint, String::new());
         let found = |rows| excuse(("OR IGNORE", rows), &unique, (&broken, &answer(&["a"])));
         assert!(found(nulls).is_some() && found(one).is_none());
+    }
+
+    #[test]
+    fn rows_with_keys_of_rows_that_are_kept_out_are_excused() {
+        let two = table(&["PRIMARY KEY", "UNIQUE"]);
+        let ours = Outcome::Rows(answer(&["a", "b"]));
+        let twice: &[&[&str]] = &[&["1", "5"], &["2", "5"], &["2", "6"]];
+        let once: &[&[&str]] = &[&["1", "5"], &["2", "4"], &["3", "6"]];
+        let found = |instead, rows, table: &Table| {
+            excuse((instead, rows), table, (&ours, &answer(&["a"]))).is_some()
+        };
+        assert!(found("OR IGNORE", twice, &two));
+        assert!(!found("OR IGNORE", once, &two));
+        assert!(!found("OR REPLACE", twice, &two));
+        assert!(!found("OR IGNORE", twice, &table(&["PRIMARY KEY", ""])));
     }
 
     #[test]
