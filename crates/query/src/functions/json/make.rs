@@ -120,7 +120,13 @@ pub(super) fn of_rows(
 ) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::new();
     let mut text = String::new();
-    for row in 0..call.rows().max(1) {
+    // Of no arguments there is one answer; of arguments there may be no rows.
+    let rows = if call.columns().is_empty() {
+        1
+    } else {
+        call.rows()
+    };
+    for row in 0..rows {
         if row.is_multiple_of(LOOK_ROWS) {
             check()?;
         }
