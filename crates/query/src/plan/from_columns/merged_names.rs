@@ -274,6 +274,7 @@ impl Walker<'_> {
             else {
                 continue;
             };
+            self.put_in_unseen(&mut join.relation);
             let JoinConstraint::On(on) = on else {
                 continue;
             };
@@ -292,6 +293,25 @@ impl Walker<'_> {
             if let Some(mut meant) = self.meant(&[both], &merged) {
                 meant.put(on);
             }
+        }
+    }
+
+    /// Puts tables in conditions within brackets on the right of a SEMI or ANTI JOIN, whose columns nothing else sees.
+    fn put_in_unseen(&mut self, factor: &mut TableFactor) {
+        let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        else {
+            return;
+        };
+        let mut merged = Merged::default();
+        merged.add(table_with_joins, &mut HashSet::new());
+        if merged.is_empty() {
+            return;
+        }
+        let tables = std::slice::from_ref(table_with_joins.as_ref());
+        if let Some(meant) = self.meant(tables, &merged) {
+            for_conditions(table_with_joins, &mut |on, merged| meant.of(merged).put(on));
         }
     }
 
