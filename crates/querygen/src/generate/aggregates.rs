@@ -104,47 +104,35 @@ impl Generator {
                     .dice
                     .pick(&[C::Integer, C::Integer, C::SmallInt, C::BigInt])
                     .clone();
-                (
-                    "sum",
-                    Some(self.expression(&ty, scope, 1)),
-                    C::BigInt,
-                    false,
-                )
+                let number = self.expression(&ty, scope, 1);
+                ("sum", Some(number), C::BigInt, false)
             }
             9 => {
                 let ty = C::Decimal(9, 2);
                 let result = C::Decimal(38, 2);
                 ("sum", Some(self.expression(&ty, scope, 1)), result, false)
             }
-            10 => (
-                "avg",
-                Some(self.expression(&C::Integer, scope, 1)),
-                C::Double,
-                false,
-            ),
+            10 => {
+                let number = self.expression(&C::Integer, scope, 1);
+                ("avg", Some(number), C::Double, false)
+            }
             11 => {
                 let function = *self.dice.pick(&["bool_and", "bool_or"]);
                 (function, Some(self.condition(scope, 1)), C::Boolean, false)
             }
             12 => {
                 let function = *self.dice.pick(&["bit_and", "bit_or", "bit_xor"]);
-                (
-                    function,
-                    Some(self.expression(&C::Integer, scope, 1)),
-                    C::Integer,
-                    false,
-                )
+                let number = self.expression(&C::Integer, scope, 1);
+                (function, Some(number), C::Integer, false)
             }
             13 => {
                 let text = self.expression(&C::Varchar, scope, 1);
                 ("string_agg", Some(text), C::Varchar, true)
             }
-            14 => (
-                "median",
-                Some(self.expression(&C::Integer, scope, 1)),
-                C::Double,
-                false,
-            ),
+            14 => {
+                let number = self.expression(&C::Integer, scope, 1);
+                ("median", Some(number), C::Double, false)
+            }
             15 => ("count_if", Some(self.condition(scope, 1)), C::BigInt, false),
             _ => {
                 let ty = self.key_type(scope);

@@ -141,36 +141,7 @@ impl Generator {
         use ColumnType as C;
         let same = |form, count| same(ty, form, count);
         match ty {
-            C::Boolean => vec![
-                (
-                    "list_contains({}, {})",
-                    vec![C::List(Box::new(C::Integer)), C::Integer],
-                ),
-                ("isnan({})", vec![C::Double]),
-                (
-                    "({} IN list_concat({}, coalesce({}, [])))",
-                    vec![C::Integer, integers(), integers()],
-                ),
-                ("list_has_any({}, {})", vec![integers(), integers()]),
-                ("list_has_all({}, {})", vec![integers(), integers()]),
-                (
-                    "(({}, {}) < ({}, {}))",
-                    vec![C::Integer, C::Date, C::Integer, C::Date],
-                ),
-                (
-                    "(({}, {}) = ({}, {}))",
-                    vec![C::Varchar, C::Integer, C::Varchar, C::BigInt],
-                ),
-                ("regexp_matches({}, '^[a-c ]+')", vec![C::Varchar]),
-                ("({} SIMILAR TO '(a|b)*%?')", vec![C::Varchar]),
-                ("({} GLOB 'a*')", vec![C::Varchar]),
-                ("({} ^@ {})", vec![C::Varchar, C::Varchar]),
-                ("?{}", vec![C::Varchar]),
-                (
-                    "({} = ANY({}))",
-                    vec![C::Integer, C::List(Box::new(C::Integer))],
-                ),
-            ],
+            C::Boolean => conditions(),
             C::Decimal(..) => decimal_productions(ty),
             C::Float | C::Double => float_productions(ty),
             C::Varchar => text_productions(),
@@ -212,29 +183,68 @@ impl Generator {
             ],
             C::Blob => vec![same("~({} || {})", 2)],
             C::Uuid => vec![],
-            C::List(item) => vec![
-                // Of NULLs alone DuckDB has two answers, of which statistics choose one.
-                same("list_concat({}, coalesce({}, []))", 2),
-                ("list_append({}, {})", vec![ty.clone(), (**item).clone()]),
-                same("list_sort({})", 1),
-                same("list_reverse({})", 1),
-                ("[{}, {}]", vec![(**item).clone(), (**item).clone()]),
-                same("{}[1:2]", 1),
-                same("list_sort(list_distinct({}))", 1),
-                same("map_values(MAP {1: {}})[1]", 1),
-                same("flatten([{}, {}])", 2),
-                same("{}[-2:]", 1),
-                same("list_slice({}, 2, -1)", 1),
-                same("list_resize({}, 3)", 1),
-                same("list_sort(list_intersect({}, {}))", 2),
-                ("list_prepend({}, {})", vec![(**item).clone(), ty.clone()]),
-                same("list_reverse_sort({})", 1),
-                same("list_sort({}, 'DESC', 'NULLS FIRST')", 1),
-            ],
+            C::List(item) => list_productions(ty, item),
             C::Struct(_) => vec![],
             _ => integer_productions(ty),
         }
     }
+}
+
+fn conditions() -> Vec<Production> {
+    use ColumnType as C;
+    vec![
+        (
+            "list_contains({}, {})",
+            vec![C::List(Box::new(C::Integer)), C::Integer],
+        ),
+        ("isnan({})", vec![C::Double]),
+        (
+            "({} IN list_concat({}, coalesce({}, [])))",
+            vec![C::Integer, integers(), integers()],
+        ),
+        ("list_has_any({}, {})", vec![integers(), integers()]),
+        ("list_has_all({}, {})", vec![integers(), integers()]),
+        (
+            "(({}, {}) < ({}, {}))",
+            vec![C::Integer, C::Date, C::Integer, C::Date],
+        ),
+        (
+            "(({}, {}) = ({}, {}))",
+            vec![C::Varchar, C::Integer, C::Varchar, C::BigInt],
+        ),
+        ("regexp_matches({}, '^[a-c ]+')", vec![C::Varchar]),
+        ("({} SIMILAR TO '(a|b)*%?')", vec![C::Varchar]),
+        ("({} GLOB 'a*')", vec![C::Varchar]),
+        ("({} ^@ {})", vec![C::Varchar, C::Varchar]),
+        ("?{}", vec![C::Varchar]),
+        (
+            "({} = ANY({}))",
+            vec![C::Integer, C::List(Box::new(C::Integer))],
+        ),
+    ]
+}
+
+fn list_productions(ty: &ColumnType, item: &ColumnType) -> Vec<Production> {
+    let same = |form, count| same(ty, form, count);
+    vec![
+        // Of NULLs alone DuckDB has two answers, of which statistics choose one.
+        same("list_concat({}, coalesce({}, []))", 2),
+        ("list_append({}, {})", vec![ty.clone(), item.clone()]),
+        same("list_sort({})", 1),
+        same("list_reverse({})", 1),
+        ("[{}, {}]", vec![item.clone(), item.clone()]),
+        same("{}[1:2]", 1),
+        same("list_sort(list_distinct({}))", 1),
+        same("map_values(MAP {1: {}})[1]", 1),
+        same("flatten([{}, {}])", 2),
+        same("{}[-2:]", 1),
+        same("list_slice({}, 2, -1)", 1),
+        same("list_resize({}, 3)", 1),
+        same("list_sort(list_intersect({}, {}))", 2),
+        ("list_prepend({}, {})", vec![item.clone(), ty.clone()]),
+        same("list_reverse_sort({})", 1),
+        same("list_sort({}, 'DESC', 'NULLS FIRST')", 1),
+    ]
 }
 
 fn decimal_productions(ty: &ColumnType) -> Vec<Production> {
