@@ -240,20 +240,7 @@ impl Meaning {
                 let found = std::slice::from_ref(expr);
                 Some(template("CAST($1 AS INTEGER)", found)?)
             }
-            Expr::Substring {
-                expr: text,
-                substring_from: Some(from),
-                substring_for: letters,
-                ..
-            } => match letters
-                .is_none()
-                .then(|| found_part(text, from))
-                .transpose()?
-                .flatten()
-            {
-                None => may_be_before(from, text, letters.as_deref())?,
-                found => found,
-            },
+            Expr::Substring { .. } => part_of_text_from(expr)?,
             _ => None,
         })
     }
@@ -355,6 +342,27 @@ fn found_part(text: &Expr, pattern: &Expr) -> Result<Option<Expr>> {
         _ => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, 1) END",
     };
     template(found, &[text.clone(), pattern.clone()]).map(Some)
+}
+
+/// A part of a text by a pattern, or from a letter on.
+fn part_of_text_from(expr: &Expr) -> Result<Option<Expr>> {
+    let Expr::Substring {
+        expr: text,
+        substring_from: Some(from),
+        substring_for: letters,
+        ..
+    } = expr
+    else {
+        return Ok(None);
+    };
+    let found = match letters {
+        None => found_part(text, from)?,
+        Some(_) => None,
+    };
+    match found {
+        None => may_be_before(from, text, letters.as_deref()),
+        found => Ok(found),
+    }
 }
 
 /// A part of a text that may begin before the text does; `None` where it does not, or the catalog keeps it.

@@ -20,6 +20,7 @@ use datafusion::common::{DFSchema, Result, ScalarValue, internal_datafusion_err,
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::binary::{comparison_coercion, type_union_coercion};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
+use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, LogicalPlanBuilder, Operator, lit,
     when,
@@ -27,7 +28,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::SAME_TYPE_FUNCTIONS;
 use hushdb_sql::type_names::{arrow_field, is_called_json, is_enum};
-use hushdb_storage::{ColumnType, UnionType};
+use hushdb_storage::{BIT, ColumnType, UnionType};
 use std::sync::Arc;
 
 /// Functions that give one of their arguments.
@@ -160,7 +161,7 @@ pub(super) fn is_comparison(op: Operator) -> bool {
 
 /// What two types are compared as that have no common type to DataFusion: an ENUM as its text, a UNION's member as that UNION, and decimals whose common type had more than 38 digits
 /// with 38, where a value that does not fit is an error.
-pub(super) fn compared_as(left: &DataType, right: &DataType) -> Option<DataType> {
+fn compared_as(left: &DataType, right: &DataType) -> Option<DataType> {
     if left != right && (is_enum(left) || is_enum(right)) {
         return Some(DataType::Utf8View);
     }
@@ -180,6 +181,45 @@ pub(super) fn compared_as(left: &DataType, right: &DataType) -> Option<DataType>
     let digits = left.max(right) + i16::from(scale);
     let is_too_long = digits > i16::from(MAX_DIGITS_128);
     is_too_long.then_some(DataType::Decimal128(MAX_DIGITS_128, scale))
+}
+
+/// Brings operands that DataFusion does not compare to one type, or not as DuckDB reads text: BOOLEAN with a number, UUID,
+/// INTERVAL, days and points in time with text.
+pub(super) fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        return expr;
+    };
+    let meets = |from: &DataType, to: &DataType| match (from, to) {
+        (DataType::Boolean, to) => Number::of(to).is_some(),
+        (from, DataType::Boolean | DataType::FixedSizeBinary(_) | DataType::Interval(_)) => {
+            from.is_string()
+        }
+        (from, DataType::Date32 | DataType::Timestamp(..)) => from.is_string(),
+        (from, to) if *to == BIT => from.is_string(),
+        _ => false,
+    };
+    // An ENUM is compared with a number as its text is.
+    if is_enum(&left) && right.is_numeric() {
+        expr.left = cast_if(expr.left, &left, &DataType::Utf8View);
+        return expr;
+    }
+    if left.is_numeric() && is_enum(&right) {
+        expr.right = cast_if(expr.right, &right, &DataType::Utf8View);
+        return expr;
+    }
+    if let Some(to) = compared_as(&left, &right) {
+        expr.left = cast_if(expr.left, &left, &to);
+        expr.right = cast_if(expr.right, &right, &to);
+        return expr;
+    }
+    // Not `cast`: text becomes a UUID by a function that takes the place of this very node.
+    let to_type = |e: Expr, to: &DataType| Expr::Cast(Cast::new(Box::new(e), to.clone()));
+    if meets(&left, &right) {
+        expr.left = to_type(expr.left, &right);
+    } else if meets(&right, &left) {
+        expr.right = to_type(expr.right, &left);
+    }
+    expr
 }
 
 /// Brings the values of a CASE, or the arguments of such a function, to their common type. While a statement is planned the

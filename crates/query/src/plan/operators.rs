@@ -1,7 +1,7 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{compared_as, is_comparison, one_type, place_of};
+use super::numbers::{comparable, is_comparison, one_type, place_of};
 use super::postgres_operators::{PostgresOperators, is_json};
 use super::rewrite_expressions::rewrite_expressions;
 use super::{bit_operators, postgres_divisions, postgres_literals, temporal};
@@ -29,12 +29,12 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::type_names::{is_enum, is_row};
+use hushdb_sql::type_names::is_row;
 use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
     TRUTH, find_named,
 };
-use hushdb_storage::{BIT, UnionType};
+use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -543,45 +543,6 @@ fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) ->
         cast_if(expr.right, right, &to),
     );
     arithmetic_chain::float_call((op, operator), left, right, &to)
-}
-
-/// Brings operands that DataFusion does not compare to one type, or not as DuckDB reads text: BOOLEAN with a number, UUID,
-/// INTERVAL, days and points in time with text.
-fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
-    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
-        return expr;
-    };
-    let meets = |from: &DataType, to: &DataType| match (from, to) {
-        (DataType::Boolean, to) => Number::of(to).is_some(),
-        (from, DataType::Boolean | DataType::FixedSizeBinary(_) | DataType::Interval(_)) => {
-            from.is_string()
-        }
-        (from, DataType::Date32 | DataType::Timestamp(..)) => from.is_string(),
-        (from, to) if *to == BIT => from.is_string(),
-        _ => false,
-    };
-    // An ENUM is compared with a number as its text is.
-    if is_enum(&left) && right.is_numeric() {
-        expr.left = cast_if(expr.left, &left, &DataType::Utf8View);
-        return expr;
-    }
-    if left.is_numeric() && is_enum(&right) {
-        expr.right = cast_if(expr.right, &right, &DataType::Utf8View);
-        return expr;
-    }
-    if let Some(to) = compared_as(&left, &right) {
-        expr.left = cast_if(expr.left, &left, &to);
-        expr.right = cast_if(expr.right, &right, &to);
-        return expr;
-    }
-    // Not `cast`: text becomes a UUID by a function that takes the place of this very node.
-    let to_type = |e: Expr, to: &DataType| Expr::Cast(Cast::new(Box::new(e), to.clone()));
-    if meets(&left, &right) {
-        expr.left = to_type(expr.left, &right);
-    } else if meets(&right, &left) {
-        expr.right = to_type(expr.right, &left);
-    }
-    expr
 }
 
 /// Operands of AND and OR.
