@@ -649,7 +649,7 @@ mod tests {
     #[test]
     fn a_script_that_fails_is_made_small_and_still_fails() {
         let mut shrunk = 0;
-        for seed in 0..100 {
+        for seed in 0..200 {
             let case = script(seed);
             let shows = |case: &Case<Script>| {
                 let last = case.query.statements.last();
