@@ -190,7 +190,9 @@ impl<'a> Uneven<'a> {
 
     /// Each line as one value: no delimiter divides them alike, and no quote in them could mean something.
     fn whole_lines(&self) -> Result<Option<Sniffed>, Fault> {
-        let is_said = self.options.delimiter.is_some() || self.options.quote.is_some();
+        let options = self.options;
+        let is_said =
+            options.delimiter.is_some() || options.quote.is_some() || options.comment.is_some();
         let bytes = self.sample.bytes.as_slice();
         let end = match self.sample.is_whole {
             true => bytes.len(),
