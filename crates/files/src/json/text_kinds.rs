@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn texts_tell_what_they_are() {
-        let form = |form: &str| format!("MomentForm(\"{form}\")");
+        let form = |form: &str| format!("{:?}", MomentForm::new(form).expect("a format"));
         for (texts, expected) in [
             (&["2020-01-31", " 2020-1-1"][..], form("%Y-%m-%d")),
             (&["01-02-2020", "13-02-2020"], form("%d-%m-%Y")),

@@ -39,26 +39,84 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 
 /// A format in which files have their dates or points in time, read as `strptime` reads it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MomentForm(String);
+pub struct MomentForm {
+    format: String,
+    /// What stands between a day and a clock, and behind it, in a format of which most texts are as long as can be.
+    plain: Option<(&'static str, &'static str)>,
+}
 
 impl MomentForm {
     /// # Errors
     /// `InvalidInput` for what is no format.
     pub fn new(format: &str) -> Result<Self, Error> {
         Parts::read("", format)?;
-        Ok(Self(format.to_owned()))
+        let plain = match format {
+            "%Y-%m-%d %H:%M:%S" => Some((" ", "")),
+            "%Y-%m-%dT%H:%M:%S" => Some(("T", "")),
+            "%Y-%m-%dT%H:%M:%SZ" => Some(("T", "Z")),
+            _ => None,
+        };
+        Ok(Self {
+            format: format.to_owned(),
+            plain,
+        })
     }
 
     /// Microseconds since 1970, of UTC where the text has a zone; `None` for a text in another format.
     pub fn moment(&self, text: &str) -> Option<i64> {
-        let parts = Parts::read(text, &self.0).ok()??;
+        let plain = self.plain.and_then(|(between, behind)| {
+            let (day, clock) = text.strip_suffix(behind)?.split_once(between)?;
+            i64::from(plain_day(day)?)
+                .checked_mul(MICROS_PER_DAY)?
+                .checked_add(plain_clock(clock)?)
+        });
+        if plain.is_some() {
+            return plain;
+        }
+        let parts = Parts::read(text, &self.format).ok()??;
         parts.instant().ok()?
     }
 
     /// Days since 1970.
     pub fn day(&self, text: &str) -> Option<i32> {
+        if self.format == "%Y-%m-%d"
+            && let Some(day) = plain_day(text)
+        {
+            return Some(day);
+        }
         let days = self.moment(text)?.div_euclid(MICROS_PER_DAY);
         i32::try_from(days).ok()
+    }
+}
+
+/// Digits, each of them.
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |number, byte| {
+        let is_digit = byte.is_ascii_digit();
+        is_digit.then(|| number * 10 + i64::from(byte - b'0'))
+    })
+}
+
+/// The day of `2020-01-31`, all ten characters of it.
+fn plain_day(text: &str) -> Option<i32> {
+    match text.as_bytes() {
+        [year @ .., b'-', m, n, b'-', d, e] if year.len() == 4 => {
+            day_of(digits(year)?, digits(&[*m, *n])?, digits(&[*d, *e])?)
+        }
+        _ => None,
+    }
+}
+
+/// The microseconds of `10:00:00`, all eight characters of it.
+fn plain_clock(text: &str) -> Option<i64> {
+    match text.as_bytes() {
+        [h, i, b':', m, n, b':', s, t] => {
+            let parts = [digits(&[*h, *i])?, digits(&[*m, *n])?, digits(&[*s, *t])?];
+            let [hour, minute, second] = parts;
+            let is_one = hour < 24 && minute < 60 && second < 60;
+            is_one.then(|| (hour * 3600 + minute * 60 + second) * 1_000_000)
+        }
+        _ => None,
     }
 }
 
@@ -516,6 +574,49 @@ fn unreadable(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_texts_are_read_as_others() {
+        for (format, texts) in [
+            (
+                "%Y-%m-%d",
+                &[
+                    "2020-02-29",
+                    "2021-02-29",
+                    "0001-01-01",
+                    "2020-2-9",
+                    "2020-1a-01",
+                    "9999-12-31",
+                ][..],
+            ),
+            (
+                "%Y-%m-%d %H:%M:%S",
+                &[
+                    "2020-02-29 23:59:59",
+                    "2020-01-01 24:00:00",
+                    "2020-01-01 1:02:03",
+                    "1969-12-31 00:00:01",
+                ],
+            ),
+            (
+                "%Y-%m-%dT%H:%M:%SZ",
+                &[
+                    "2020-02-29T10:00:00Z",
+                    "2020-02-29T10:00:00",
+                    "2020-02-29T10:00:60Z",
+                ],
+            ),
+        ] {
+            let form = MomentForm::new(format).unwrap();
+            for text in texts {
+                let parts = Parts::read(text, format).unwrap();
+                let expected = parts.and_then(|parts| parts.moment());
+                assert_eq!(form.moment(text), expected, "{text}");
+                let days = expected.map(|micros| micros.div_euclid(MICROS_PER_DAY));
+                assert_eq!(form.day(text).map(i64::from), days, "{text}");
+            }
+        }
+    }
 
     #[test]
     fn texts_are_read_in_their_format() {
