@@ -16,7 +16,7 @@ mod whole_numbers;
 mod write;
 
 use self::found::Found;
-use self::given::{places_in, schema_for};
+use self::given::{places_in, schema_for, with_nested_texts};
 use self::lenient::{Batches, Lines, Taken, place_of};
 use self::objects::{Apart, MEMBER, WithTexts};
 pub use self::options::AS_OBJECTS;
@@ -31,6 +31,7 @@ pub(crate) use self::write::JsonWriter;
 use super::packed_files::{Packing, Unpacked};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::ReaderBuilder;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
@@ -459,33 +460,108 @@ impl JsonFile {
 
     /// The values of columns.
     fn values(&self, of: &Columns, context: &TaskContext) -> Result<SendableRecordBatchStream> {
-        let path = self.path();
-        let columns = self.schema.flattened_fields().len();
-        let builder = builder(&read_schema(&self.schema))
-            .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
-        let input = open(&path, self.layout)?;
-        let input: Box<dyn BufRead + Send> = match &of.places {
-            JsonPlaces::Nowhere if !of.as_member && !of.has_nulls => Box::new(input),
-            places => {
-                let records = Apart::new(input, self.layout.most_bytes);
-                let records = records.with_members(of.as_member).with_objects(true);
-                Box::new(BufReader::new(WithTexts::new(records, places.clone())))
-            }
+        let (path, layout) = (self.path(), self.layout);
+        let batches = Decoded {
+            rows: decoded(&path, layout, &self.schema, of, 0)?,
+            path,
+            layout,
+            schema: Arc::clone(&self.schema),
+            of: of.clone(),
+            read: 0,
+            is_retried: false,
         };
-        let (schema, layout, of) = (Arc::clone(&self.schema), self.layout, of.clone());
-        let batches = builder.build(input)?.map(move |batch| {
-            let batch = batch.and_then(|batch| rounded(&batch, &schema, &of.forms));
-            batch.map_err(|error| {
-                let line = line_of_fault(&path, layout, &schema, &of).ok().flatten();
-                let line = line.map_or(String::new(), |line| format!(", line {line},"));
-                let what = without_json(&error.to_string());
-                let what = format!(
-                    "\"{path}\"{line} does not read: {what}; give columns = {{...}}, sample_size = -1 or ignore_errors = true"
-                );
-                DataFusionError::from(Error::new(ErrorKind::Conversion, what))
-            })
-        });
         Ok(self.rows(batches, context))
+    }
+}
+
+type Decoding = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// The rows of a file behind the first ones.
+fn decoded(
+    path: &str,
+    layout: Layout,
+    schema: &SchemaRef,
+    of: &Columns,
+    behind: u64,
+) -> Result<Decoding> {
+    let columns = schema.flattened_fields().len();
+    let builder = builder(&read_schema(schema))
+        .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
+    let input = open(path, layout)?;
+    let is_plain = of.places == JsonPlaces::Nowhere && !of.as_member && !of.has_nulls;
+    let input: Box<dyn BufRead + Send> = match is_plain && behind == 0 {
+        true => Box::new(input),
+        false => {
+            let records = Apart::new(input, layout.most_bytes);
+            let mut records = records.with_members(of.as_member).with_objects(true);
+            for _ in 0..behind {
+                check_interrupt()?;
+                records.next().map_err(|error| unread(path, &error))?;
+            }
+            let texts = WithTexts::new(records, of.places.clone());
+            Box::new(BufReader::new(texts))
+        }
+    };
+    Ok(Box::new(builder.build(input)?))
+}
+
+/// The rows of a file. Lists and objects among texts, which are rare, are looked for when a text does not read.
+struct Decoded {
+    rows: Decoding,
+    path: String,
+    layout: Layout,
+    schema: SchemaRef,
+    of: Columns,
+    /// Rows that were read.
+    read: u64,
+    is_retried: bool,
+}
+
+impl Decoded {
+    fn batch(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        let batch = self.rows.next()?;
+        Some(batch.and_then(|batch| rounded(&batch, &self.schema, &self.of.forms)))
+    }
+
+    /// Reads on behind the rows that were read; whether there may be more to be read so.
+    fn retries(&mut self) -> bool {
+        let places = with_nested_texts(self.schema.fields(), &self.of.places);
+        if std::mem::replace(&mut self.is_retried, true) || places == self.of.places {
+            return false;
+        }
+        self.of.places = places;
+        let rows = decoded(&self.path, self.layout, &self.schema, &self.of, self.read);
+        rows.is_ok_and(|rows| {
+            self.rows = rows;
+            true
+        })
+    }
+
+    fn failed(&self, error: &ArrowError) -> DataFusionError {
+        let path = &self.path;
+        let line = line_of_fault(path, self.layout, &self.schema, &self.of);
+        let line = line.ok().flatten();
+        let line = line.map_or(String::new(), |line| format!(", line {line},"));
+        let what = without_json(&error.to_string());
+        let what = format!(
+            "\"{path}\"{line} does not read: {what}; give columns = {{...}}, sample_size = -1 or ignore_errors = true"
+        );
+        DataFusionError::from(Error::new(ErrorKind::Conversion, what))
+    }
+}
+
+impl Iterator for Decoded {
+    type Item = Result<RecordBatch, DataFusionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut batch = self.batch()?;
+        if batch.is_err() && self.retries() {
+            batch = self.batch()?;
+        }
+        if let Ok(batch) = &batch {
+            self.read += batch.num_rows() as u64;
+        }
+        Some(batch.map_err(|error| self.failed(&error)))
     }
 }
 

@@ -6,7 +6,7 @@
 use super::shape::{Members, Shape};
 use super::text_kinds::{TextKind, TextKinds};
 use datafusion::arrow::datatypes::{Field, TimeUnit};
-use hushdb_query::functions::{JsonPlaces, MomentForm, MomentPlaces};
+use hushdb_query::functions::{JsonPlaces, Kept, MomentForm, MomentPlaces};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{ColumnType, MapType};
@@ -278,7 +278,7 @@ impl Found {
     /// Where values are kept as JSON.
     pub(super) fn json_places(&self) -> JsonPlaces {
         match self {
-            Self::Null | Self::Json => JsonPlaces::Here(()),
+            Self::Null | Self::Json => JsonPlaces::Here(Kept::All),
             Self::List(item) => JsonPlaces::items(item.json_places()),
             Self::Map(value) => JsonPlaces::values(value.json_places()),
             Self::Struct(fields) => {

@@ -1,7 +1,7 @@
 //! Columns that were given: how they are read, where they have values that are kept as JSON, and where dates in a format.
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use hushdb_query::functions::{JsonPlaces, MomentForm, MomentPlaces};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use hushdb_query::functions::{JsonPlaces, Kept, MomentForm, MomentPlaces};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_storage::{ColumnType, Values};
 use std::sync::Arc;
@@ -40,10 +40,10 @@ pub(super) fn places_in<'a>(
 
 fn json_places(ty: &ColumnType) -> JsonPlaces {
     if has_union(ty) {
-        return JsonPlaces::Here(());
+        return JsonPlaces::Here(Kept::All);
     }
     match ty {
-        ColumnType::Json | ColumnType::Union(_) => JsonPlaces::Here(()),
+        ColumnType::Json | ColumnType::Union(_) => JsonPlaces::Here(Kept::All),
         ColumnType::List(item) => JsonPlaces::items(json_places(item)),
         ColumnType::Array(array) => JsonPlaces::items(json_places(array.item())),
         ColumnType::Struct(fields) => {
@@ -133,6 +133,34 @@ fn read_as(ty: &ColumnType) -> DataType {
         | ColumnType::Date
         | ColumnType::Time
         | ColumnType::Timestamp(..) => ty.arrow(),
+    }
+}
+
+/// The same places, and all that are texts, where lists and objects are kept as JSON.
+pub(super) fn with_nested_texts(fields: &Fields, places: &JsonPlaces) -> JsonPlaces {
+    let fields = fields.iter().map(|field| {
+        let places = places.of_member(field.name());
+        (field.name().clone(), nested_in(field.data_type(), places))
+    });
+    JsonPlaces::members(fields)
+}
+
+fn nested_in(ty: &DataType, places: &JsonPlaces) -> JsonPlaces {
+    match (places, ty) {
+        (JsonPlaces::Here(_), _) => places.clone(),
+        (_, DataType::Utf8View) => JsonPlaces::Here(Kept::Nested),
+        (_, DataType::List(item)) => {
+            JsonPlaces::items(nested_in(item.data_type(), places.of_items()))
+        }
+        (_, DataType::Struct(fields)) => with_nested_texts(fields, places),
+        (_, DataType::Map(entry, _)) => match entry.data_type() {
+            DataType::Struct(entry) => match entry.last() {
+                Some(value) => JsonPlaces::values(nested_in(value.data_type(), places.of_values())),
+                None => JsonPlaces::Nowhere,
+            },
+            _ => JsonPlaces::Nowhere,
+        },
+        _ => places.clone(),
     }
 }
 

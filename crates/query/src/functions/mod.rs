@@ -153,7 +153,7 @@ pub use frame_ends::{Frame, FrameEnd, FrameUnits};
 pub use instant::{constant_function, instant_function};
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::{
-    JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, MomentPlaces, Places, json_cast,
+    JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, Kept, MomentPlaces, Places, json_cast,
     json_records, jsonb_texts, with_json_texts,
 };
 pub use json_text::{json_string, json_value, without_blanks};

@@ -18,7 +18,7 @@ mod value;
 
 pub use self::jsonb::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, jsonb_texts};
 pub(super) use self::make::as_json;
-pub use self::texts::{JsonPlaces, MomentPlaces, Places, with_json_texts};
+pub use self::texts::{JsonPlaces, Kept, MomentPlaces, Places, with_json_texts};
 pub(super) use self::transform::{json_as, json_texts};
 pub use self::transform::{json_cast, json_records};
 use datafusion::execution::memory_pool::MemoryPool;

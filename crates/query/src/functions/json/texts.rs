@@ -21,7 +21,25 @@ pub enum Places<T> {
 }
 
 /// Where values are wanted as texts.
-pub type JsonPlaces = Places<()>;
+pub type JsonPlaces = Places<Kept>;
+
+/// Which values are texts of their JSON.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kept {
+    /// All but null.
+    All,
+    /// Lists and objects, among texts.
+    Nested,
+}
+
+impl Kept {
+    fn keeps(self, kind: Kind) -> bool {
+        match self {
+            Self::All => kind != Kind::Null,
+            Self::Nested => matches!(kind, Kind::List | Kind::Object),
+        }
+    }
+}
 
 /// In which formats dates and points in time are.
 pub type MomentPlaces = Places<MomentForm>;
@@ -90,7 +108,7 @@ pub fn with_json_texts(text: &str, places: &JsonPlaces, out: &mut String) -> Res
 
 fn write(value: Value<'_>, places: &JsonPlaces, out: &mut String) {
     match (places, value.kind()) {
-        (JsonPlaces::Here(()), kind) if kind != Kind::Null => {
+        (JsonPlaces::Here(kept), kind) if kept.keeps(kind) => {
             let mut json = String::new();
             value.write(&mut json);
             write_string(&json, out);
@@ -126,10 +144,11 @@ mod tests {
         let member = |name: &str, places| (name.to_owned(), places);
         let places = JsonPlaces::members(
             [
-                member("a", JsonPlaces::Here(())),
-                member("b", JsonPlaces::items(JsonPlaces::Here(()))),
-                member("c", JsonPlaces::values(JsonPlaces::Here(()))),
+                member("a", JsonPlaces::Here(Kept::All)),
+                member("b", JsonPlaces::items(JsonPlaces::Here(Kept::All))),
+                member("c", JsonPlaces::values(JsonPlaces::Here(Kept::All))),
                 member("d", JsonPlaces::items(JsonPlaces::Nowhere)),
+                member("e", JsonPlaces::items(JsonPlaces::Here(Kept::Nested))),
             ]
             .into_iter(),
         );
@@ -145,6 +164,10 @@ mod tests {
             (
                 r#"{"b": 1, "c": [2], "d": [3]}"#,
                 r#"{"b":1,"c":[2],"d":[3]}"#,
+            ),
+            (
+                r#"{"e": ["x", 1.50, null, [2, "y"]]}"#,
+                r#"{"e":["x",1.50,null,"[2,\"y\"]"]}"#,
             ),
             ("[1]", "[1]"),
         ] {
