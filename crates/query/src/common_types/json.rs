@@ -78,6 +78,18 @@ pub(crate) fn without_stand_ins(of: &DataType) -> DataType {
     }
 }
 
+/// A type whose texts are in views: what stands for JSON is told from those of some functions and files then.
+pub(crate) fn texts_in_views(of: &DataType) -> DataType {
+    match of {
+        DataType::LargeUtf8 => DataType::Utf8View,
+        of if of.is_nested() => with_fields(of, &|field| {
+            let inner = texts_in_views(field.data_type());
+            field.clone().with_data_type(inner)
+        }),
+        other => other.clone(),
+    }
+}
+
 /// The type with texts in the place of JSON.
 pub(crate) fn without_json(of: &DataType) -> DataType {
     with_fields(of, &|field| {

@@ -4,7 +4,7 @@
 //! What must hold: beside JSON all becomes JSON; text becomes what is written in its own way (lists, structs, bytes, UUIDs), and all
 //! else becomes text beside it.
 
-use super::json::{STAND_IN, field_of, stand_in};
+use super::json::{STAND_IN, field_of, stand_in, texts_in_views};
 use super::nested::common_known;
 use super::number_kind::is_huge;
 use super::{For, numbers, temporal};
@@ -15,7 +15,10 @@ use hushdb_storage::{BIT, TIMETZ};
 
 /// The field of such a column, from those of the queries; `None` where no type holds the values of all.
 pub(crate) fn stacked(fields: &[&Field]) -> Option<Field> {
-    let types = fields.iter().map(|field| stand_in(field));
+    let types = fields.iter().map(|field| {
+        let in_views = texts_in_views(field.data_type());
+        stand_in(&Field::clone(field).with_data_type(in_views))
+    });
     let types: Vec<DataType> = types.filter(|of| !of.is_null()).collect();
     let others = types.iter().filter(|of| !is_text(of));
     let read_by = match types.iter().any(reads_text) {
