@@ -34,11 +34,7 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("justify_interval", 1, "justify_interval_as_postgres($1)"),
     ("split_part", 3, SPLIT_PART),
     ("trim_array", 2, TRIM_ARRAY),
-    (
-        "array_cat",
-        2,
-        "CASE WHEN $1 IS NULL THEN $2 ELSE list_concat($1, $2) END",
-    ),
+    ("array_cat", 2, "array_cat_as_postgres($1, $2)"),
     (
         "array_dims",
         1,
@@ -200,8 +196,9 @@ const TRIM_ARRAY: &str = "CASE WHEN $2 < 0 OR $2 > len($1) \
 
 /// What a part of a text means that begins before the text does, of no letters there.
 const PART: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END)";
-const PART_OF_LENGTH: &str = "CASE WHEN $3 < 0 THEN error('negative substring length not allowed') \
-    WHEN $2 < 1 THEN substring($1, 1, greatest($2 + $3 - 1, 0)) ELSE substring($1, $2, $3) END";
+const PART_OF_LENGTH: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, \
+    CASE WHEN $3 < 0 THEN error('negative substring length not allowed') \
+    WHEN $2 < 1 THEN greatest($2 + $3 - 1, 0) ELSE $3 END)";
 
 /// A part of a text from a letter on, of as many as are said.
 pub(crate) fn part_of_text(text: &Expr, from: &Expr, letters: Option<&Expr>) -> Result<Expr> {

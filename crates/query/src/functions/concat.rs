@@ -20,8 +20,22 @@ pub const TEXT_AND_TEXT: &str = "$text_and_text";
 /// `list || list`, which is NULL when one of them is.
 pub const LIST_AND_LIST: &str = "$list_and_list";
 
+/// The same of PostgreSQL, where NULL is left out, and NULLs alone are NULL.
+pub const ARRAY_CAT: &str = "array_cat_as_postgres";
+
+/// What NULL is among lists that are joined.
+#[derive(Clone, Copy)]
+enum OfNull {
+    /// A list without values.
+    IsEmpty,
+    /// Nothing, unless there is nothing else.
+    IsLeftOut,
+    /// It makes all NULL.
+    MakesNull,
+}
+
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 5] = [
+    let functions: [Whole; 6] = [
         (
             &[TEXT_AND_TEXT],
             |types| {
@@ -43,7 +57,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 _ => Some(DataType::Utf8View),
             },
             |call, room| match call.to.is_list() {
-                true => lists(call, false, room),
+                true => lists(call, OfNull::IsEmpty, room),
                 false => texts(call.columns(), None, call.rows(), room),
             },
         ),
@@ -65,10 +79,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["list_concat", "list_cat", "array_concat", "array_cat"],
             same_lists,
             first,
-            |call, room| lists(call, false, room),
+            |call, room| lists(call, OfNull::IsEmpty, room),
         ),
         (&[LIST_AND_LIST], same_lists, first, |call, room| {
-            lists(call, true, room)
+            lists(call, OfNull::MakesNull, room)
+        }),
+        (&[ARRAY_CAT], same_lists, first, |call, room| {
+            lists(call, OfNull::IsLeftOut, room)
         }),
     ];
     registered(functions, memory)
@@ -157,8 +174,7 @@ fn texts(
     Ok(Arc::new(out.finish()))
 }
 
-/// NULL is left out, but where it makes all NULL.
-fn lists(call: &Call<'_>, or_null: bool, room: &mut Room) -> Result<ArrayRef> {
+fn lists(call: &Call<'_>, nulls: OfNull, room: &mut Room) -> Result<ArrayRef> {
     let columns = call.columns().iter();
     let lists: Vec<&ListArray> = columns.map(|column| column.as_list::<i32>()).collect();
     let is_typed = lists.iter().any(|list| !list.value_type().is_null());
@@ -166,10 +182,10 @@ fn lists(call: &Call<'_>, or_null: bool, room: &mut Room) -> Result<ArrayRef> {
     for row in 0..call.rows() {
         let before = taken.len();
         let known = lists.iter().filter(|list| list.is_valid(row)).count();
-        let is_valid = if or_null {
-            known == lists.len()
-        } else {
-            known > 0 || is_typed
+        let is_valid = match nulls {
+            OfNull::IsEmpty => known > 0 || is_typed,
+            OfNull::IsLeftOut => known > 0,
+            OfNull::MakesNull => known == lists.len(),
         };
         valid.push(is_valid);
         for (n, list) in lists

@@ -134,7 +134,7 @@ pub use bits::huge_bits;
 pub use collated::collation_key;
 pub(crate) use comparison_key::keys;
 pub use comparison_key::{key_of, key_type, may_differ};
-pub use concat::{LIST_AND_LIST, TEXT_AND_TEXT};
+pub use concat::{ARRAY_CAT, LIST_AND_LIST, TEXT_AND_TEXT};
 pub use convert::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
     TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,

@@ -1,12 +1,12 @@
 //! `@>`, `||` and `-` of PostgreSQL, which are of lists, texts, numbers or JSON: which, the types tell.
 
 use super::postgres_literals;
-use crate::functions::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST};
+use crate::functions::{ARRAY_CAT, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
 use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl PostgresOperators {
             concat: named(JSONB_CONCAT),
             delete: named(JSONB_DELETE),
             list: named(MAKE_LIST),
-            concat_lists: named("list_concat"),
+            concat_lists: named(ARRAY_CAT),
             text: named(POSTGRES_TEXT),
         }
     }
@@ -87,10 +87,7 @@ impl PostgresOperators {
         match (of_left, of_right) {
             // NULL beside a list is a list without values.
             (Some(left), Some(right)) if left.is_list() && right.is_list() => {
-                let (left, right) = (expr.left.clone(), expr.right.clone());
-                let both = call(&self.concat_lists, expr)?;
-                let joined = when(left.is_null(), right).otherwise(both)?;
-                Ok(PlannerResult::Planned(joined))
+                call(&self.concat_lists, expr).map(PlannerResult::Planned)
             }
             (Some(left), Some(right)) if left.is_string() && is_written(&right) => {
                 expr.right = self.text_of(expr.right)?;
