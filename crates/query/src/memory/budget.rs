@@ -130,7 +130,12 @@ impl MemoryBudget {
         resident.set_limit(self.limit());
         self.resident = Some(Arc::clone(&resident));
         // Keys of indexes are found and stored, and columns encoded, without a change of reservations.
-        self.blocks.look_between_pieces(move || resident.hold());
+        let blocks = Arc::downgrade(&self.blocks);
+        self.blocks.look_between_pieces(move || {
+            if let Some(blocks) = blocks.upgrade() {
+                resident.hold(&blocks);
+            }
+        });
         self
     }
 
@@ -188,7 +193,7 @@ impl MemoryBudget {
     fn hold_resident(&self, state: MutexGuard<'_, State>) {
         drop(state);
         if let Some(resident) = &self.resident {
-            resident.hold();
+            resident.hold(&self.blocks);
         }
     }
 

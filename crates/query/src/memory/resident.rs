@@ -1,8 +1,9 @@
 //! `Resident`: keeps what is resident of a process that is all ours near its limit. What operators and the buffer pool hold is
-//! counted by the budget; what they gave back stays with the allocator, until it is told to let it go.
+//! counted by the budget; what they gave back stays with the allocator, until it is told to let it go. Some of what they hold is counted
+//! by nobody, as rows between operators: where that is much, the buffer pool does without as many bytes.
 
 use hushdb_pages::{give_back_freed_memory, resident_bytes};
-use hushdb_storage::clock;
+use hushdb_storage::{BufferPool, clock};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 const BESIDE_BYTES: usize = 43_000_000;
 /// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
 const MARGIN_BYTES: usize = 50_000_000;
+/// Opened blocks are let go before all of it is taken, and by then no memory is left to give back.
+const SCARCE_BYTES: usize = 45_000_000;
 /// How often is looked, at most.
 const PAUSE: Duration = Duration::from_millis(3);
 /// What was found in use stays there for a while. Nothing is sought until so much more is resident.
@@ -36,8 +39,9 @@ impl Resident {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Looks whether more is resident than goes with the limit, and gives back what is free. Costs little when it is too soon.
-    pub(super) fn hold(&self) {
+    /// Looks whether more is resident than goes with the limit, gives back what is free, and has the pool do without what is in use all
+    /// the same. Costs little when it is too soon.
+    pub(super) fn hold(&self, blocks: &BufferPool) {
         // Who comes while another looks need not.
         let Some(mut state) = self.state.try_lock() else {
             return;
@@ -47,16 +51,15 @@ impl Resident {
             return;
         }
         let limit = self.limit.load(Ordering::Relaxed);
-        let most = limit
-            .saturating_add(limit / 5)
-            .saturating_add(BESIDE_BYTES)
-            .saturating_sub(MARGIN_BYTES);
-        let resident = resident_bytes().unwrap_or(0);
+        let most = limit.saturating_add(limit / 5).saturating_add(BESIDE_BYTES);
+        let mut resident = resident_bytes().unwrap_or(0);
         state.left = state.left.min(resident);
-        if resident > most && resident > state.left + STEP_BYTES {
+        if resident > most.saturating_sub(MARGIN_BYTES) && resident > state.left + STEP_BYTES {
             give_back_freed_memory();
-            state.left = resident_bytes().unwrap_or(0);
+            resident = resident_bytes().unwrap_or(0);
+            state.left = resident;
         }
+        blocks.set_scarce(resident.saturating_sub(most.saturating_sub(SCARCE_BYTES)));
         // It takes half of one thread's time at most.
         let ended = clock::now();
         state.next = Some(ended + PAUSE.max(ended - began));
