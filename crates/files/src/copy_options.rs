@@ -3,8 +3,10 @@
 //! What must hold: files are written as [`OutputFile`], which is never a database's.
 
 use super::csv::{self, CsvForm, Quoted};
+use super::option_values::text;
 use super::packed_files::Packing;
 use super::parquet_form::ParquetForm;
+use hushdb_sql::settings_text::memory_size;
 use hushdb_sql::{Error, ErrorKind, OptionValue, Result};
 use hushdb_storage::OutputFile;
 
@@ -136,7 +138,7 @@ pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
             "RETURN_STATS is for Parquet files: files of text say nothing of themselves",
         ));
     }
-    options.spread = Spread::read(given)?;
+    options.spread = Spread::read(given, options.format)?;
     options.check_forms()?;
     Ok(options)
 }
@@ -243,7 +245,7 @@ impl Options {
             // A file is always written as a whole, from a temporary one, and its rows are in order.
             "use_tmp_file" | "preserve_order" => {}
             _ if SPREAD_OPTIONS.contains(&name) => {}
-            "file_size_bytes" | "row_groups_per_file" | "dictionary_size_limit" => {
+            "dictionary_size_limit" => {
                 return Err(Error::unsupported(format!(
                     "this value of the option {name} of COPY is not there yet"
                 )));
@@ -255,8 +257,10 @@ impl Options {
 }
 
 /// Options of several files, which [`Spread`] reads.
-const SPREAD_OPTIONS: [&str; 9] = [
+const SPREAD_OPTIONS: [&str; 11] = [
     "partition_by",
+    "file_size_bytes",
+    "row_groups_per_file",
     "per_thread_output",
     "write_partition_columns",
     "filename_pattern",
@@ -267,10 +271,50 @@ const SPREAD_OPTIONS: [&str; 9] = [
     "append",
 ];
 
+/// When a file takes no more rows; it may take a few beyond that.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Full {
+    pub(crate) bytes: Option<u64>,
+    /// Groups of rows of a Parquet file.
+    pub(crate) groups: Option<usize>,
+}
+
+impl Full {
+    fn read(bytes: Option<&OptionValue>, groups: Option<&OptionValue>) -> Result<Self> {
+        let bytes = bytes.map(|value| {
+            let name = "file_size_bytes";
+            let bytes = memory_size(text(name, value)?)?;
+            let some = || {
+                Error::binder(format!(
+                    "the option {name} takes a size such as '100MB', more than 0"
+                ))
+            };
+            (bytes > 0).then_some(bytes).ok_or_else(some)
+        });
+        let groups = groups.map(|value| {
+            let name = "row_groups_per_file";
+            let groups = text(name, value)?.parse().ok();
+            let some = || Error::binder(format!("the option {name} takes a number, 1 at least"));
+            groups.filter(|groups| *groups > 0).ok_or_else(some)
+        });
+        Ok(Self {
+            bytes: bytes.transpose()?,
+            groups: groups.transpose()?,
+        })
+    }
+
+    /// Whether there is a bound at all.
+    pub(crate) fn comes(self) -> bool {
+        self.bytes.is_some() || self.groups.is_some()
+    }
+}
+
 /// How rows are spread over the files of a directory.
 pub(crate) struct Spread {
     /// Columns, or `*`; none with PER_THREAD_OUTPUT.
     pub(crate) by: Vec<String>,
+    /// When the next file is begun.
+    pub(crate) full: Full,
     pub(crate) writes_columns: bool,
     /// Names of files, with `{i}` and `{uuid}`.
     pub(crate) pattern: String,
@@ -282,7 +326,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    fn read(given: &[(String, OptionValue)]) -> Result<Option<Self>> {
+    fn read(given: &[(String, OptionValue)], format: Format) -> Result<Option<Self>> {
         let find = |wanted: &str| {
             given
                 .iter()
@@ -304,7 +348,18 @@ impl Spread {
             }
             None => vec![],
         };
-        if by.is_empty() && !on("per_thread_output") {
+        let full = Full::read(find("file_size_bytes"), find("row_groups_per_file"))?;
+        if full.comes() && !by.is_empty() {
+            return Err(Error::unsupported(
+                "Can't combine FILE_SIZE_BYTES or ROW_GROUPS_PER_FILE and PARTITION_BY for COPY",
+            ));
+        }
+        if full.groups.is_some() && format != Format::Parquet {
+            return Err(Error::binder(
+                "the option row_groups_per_file is for Parquet files",
+            ));
+        }
+        if by.is_empty() && !full.comes() && !on("per_thread_output") {
             return Ok(None);
         }
         if on("overwrite") {
@@ -329,6 +384,7 @@ impl Spread {
         }
         Ok(Some(Self {
             by,
+            full,
             writes_columns: on("write_partition_columns"),
             pattern: pattern.to_owned(),
             extension: extension.map(str::to_owned),

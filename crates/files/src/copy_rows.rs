@@ -93,6 +93,23 @@ impl<'a> CopyRows<'a> {
         }
     }
 
+    /// Bytes of the file so far, but for a group of rows of a Parquet file that has not ended.
+    pub(crate) fn written(&self) -> u64 {
+        match &self.rows {
+            Rows::Csv(rows) => rows.out().written(),
+            Rows::Json(rows) => rows.out().written(),
+            Rows::Parquet(rows) => rows.bytes_written() as u64,
+        }
+    }
+
+    /// Groups of rows that a Parquet file has so far, and how many rows are in the one that has not ended; none in other files.
+    pub(crate) fn groups(&self) -> (usize, usize) {
+        match &self.rows {
+            Rows::Parquet(rows) => (rows.flushed_row_groups().len(), rows.in_progress_rows()),
+            Rows::Csv(_) | Rows::Json(_) => (0, 0),
+        }
+    }
+
     /// Gives the file its name.
     pub(crate) fn finish(self) -> Result<()> {
         let file = match self.rows {

@@ -101,6 +101,16 @@ impl Packed {
             Self::Zstd(packed) => packed.finish(),
         }
     }
+
+    /// Bytes that the file has so far: of what is packed, what was let go of.
+    pub(crate) fn written(&self) -> u64 {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(packed) => packed.get_ref(),
+            Self::Zstd(packed) => packed.get_ref(),
+        };
+        file.get_ref().written() + file.buffer().len() as u64
+    }
 }
 
 impl Write for Packed {

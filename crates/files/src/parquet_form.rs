@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Rows of a group at most: they are in memory until it is written.
 const MAX_GROUP_ROWS: usize = 1 << 20;
+/// And if nothing is said of them, as DuckDB has it.
+const GROUP_ROWS: usize = 122_880;
 /// Bytes of a dictionary of texts at most, as DuckDB has it.
 const MAX_DICTIONARY: usize = 1 << 30;
 
@@ -106,6 +108,11 @@ impl ParquetForm {
         Ok(true)
     }
 
+    /// Rows of a group.
+    pub(crate) fn group_rows(&self) -> usize {
+        self.group_rows.unwrap_or(GROUP_ROWS)
+    }
+
     /// What packs values.
     pub(crate) fn pack_by(&mut self, codec: String) {
         self.codec = Some(codec);
@@ -164,7 +171,7 @@ impl ParquetForm {
         let mut all = WriterProperties::builder()
             .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
             .set_compression(self.compression()?)
-            .set_max_row_group_row_count(Some(self.group_rows.unwrap_or(MAX_GROUP_ROWS)))
+            .set_max_row_group_row_count(Some(self.group_rows()))
             .set_max_row_group_bytes(self.group_bytes);
         if let Some(version) = self.version {
             all = all.set_writer_version(version);

@@ -1,4 +1,5 @@
-//! COPY TO into a directory: a file for each value of PARTITION_BY, or one file with PER_THREAD_OUTPUT, which one thread writes.
+//! COPY TO into a directory: a file for each value of PARTITION_BY, one after the other with FILE_SIZE_BYTES and ROW_GROUPS_PER_FILE, or one
+//! file with PER_THREAD_OUTPUT, which one thread writes.
 //!
 //! What must hold: a name of a directory tells its value to whoever reads it back, whatever characters are in it; no more files are
 //! open at once than [`OPEN_FILES`]. A directory that has files in it is written to only by OVERWRITE_OR_IGNORE or APPEND.
@@ -20,7 +21,9 @@ use std::sync::Arc;
 
 /// Files that are written at once; of others the next file is begun.
 const OPEN_FILES: usize = 100;
-/// Bytes of a group of rows of a Parquet file, of which there is one in memory for each open file.
+/// Rows after which is looked whether a file is full.
+const LOOK_ROWS: usize = 2048;
+/// Bytes of a group of rows of a Parquet file, of which there is one in memory for each open file of PARTITION_BY.
 const GROUP_BYTES: usize = 8 << 20;
 /// What NULL is called among the names of directories.
 const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -79,7 +82,11 @@ pub(crate) fn write(
                 true => batch.clone(),
                 false => take_record_batch(&batch, &UInt32Array::from(places))?,
             };
-            files.add(&name, &part.project(&kept)?)?;
+            let part = part.project(&kept)?;
+            match spread.full.comes() {
+                true => files.add_until_full(&part)?,
+                false => files.add(&name, &part)?,
+            }
         }
     }
     if columns.is_empty() && count == 0 && !options.skips_empty {
@@ -165,7 +172,33 @@ impl Files<'_> {
         if let Some((time, file)) = self.open.get_mut(name) {
             *time = self.time;
             file.batch(rows)?;
-            file.end_group_of(GROUP_BYTES)?;
+            if !self.spread.by.is_empty() {
+                file.end_group_of(GROUP_BYTES)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows to the one file that is open, and to those behind it.
+    fn add_until_full(&mut self, rows: &RecordBatch) -> Result<()> {
+        let full = self.spread.full;
+        let mut added = 0;
+        while added < rows.num_rows() {
+            let file = self.open.get("").map(|(_, file)| file);
+            let in_group = file.map_or(0, |file| file.groups().1);
+            let group_rest = self.options.parquet.group_rows().saturating_sub(in_group);
+            let count = (rows.num_rows() - added)
+                .min(LOOK_ROWS)
+                .min(group_rest.max(1));
+            self.add("", &rows.slice(added, count))?;
+            added += count;
+            let is_full = |(_, file): &(u64, CopyRows<'_>)| {
+                let bytes = full.bytes.is_some_and(|most| file.written() >= most);
+                bytes || full.groups.is_some_and(|most| file.groups().0 >= most)
+            };
+            if self.open.get("").is_some_and(is_full) {
+                self.finish_oldest()?;
+            }
         }
         Ok(())
     }

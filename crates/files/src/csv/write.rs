@@ -149,6 +149,11 @@ impl<W: Write> CsvWriter<'_, W> {
         Ok(())
     }
 
+    /// Where it writes to.
+    pub(crate) fn out(&self) -> &W {
+        &self.out
+    }
+
     /// Ends the file, and gives it back.
     pub(crate) fn finish(mut self) -> Result<W> {
         if let Some((_, behind)) = &self.form.around {

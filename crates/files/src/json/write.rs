@@ -88,6 +88,11 @@ impl<'a, W: Write> JsonWriter<'a, W> {
         Ok(())
     }
 
+    /// Where it writes to.
+    pub(crate) fn out(&self) -> &W {
+        &self.out
+    }
+
     /// Ends the file, and gives it back.
     pub(crate) fn finish(mut self) -> Result<W> {
         if self.array {

@@ -32,6 +32,7 @@ pub struct OutputFile {
     file: File,
     /// `None`: it is written to as it is.
     goal: Option<Goal>,
+    written: u64,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl OutputFile {
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if let Some(file) = standard_stream(path)? {
-            return Ok(Self { file, goal: None });
+            return Ok(Self::new(file, None));
         }
         let place = Place::of(path)?;
         let mode = match place.metadata() {
@@ -72,7 +73,7 @@ impl OutputFile {
             Ok(there) if there.is_dir() => return Err(is_directory().into()),
             Ok(_) => {
                 let file = place.open(OFlags::WRONLY)?;
-                return Ok(Self { file, goal: None });
+                return Ok(Self::new(file, None));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
@@ -83,7 +84,20 @@ impl OutputFile {
             None => named(&place).map(|(file, draft)| (file, Some(draft)))?,
         };
         let goal = Some(Goal { place, mode, draft });
-        Ok(Self { file, goal })
+        Ok(Self::new(file, goal))
+    }
+
+    fn new(file: File, goal: Option<Goal>) -> Self {
+        Self {
+            file,
+            goal,
+            written: 0,
+        }
+    }
+
+    /// Bytes that were written so far.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Gives the file its name, once all that was written is durable.
@@ -91,7 +105,7 @@ impl OutputFile {
     /// # Errors
     /// As [`OutputFile::create`]; what had the name has it still.
     pub fn commit(self) -> Result<()> {
-        let Self { file, goal } = self;
+        let Self { file, goal, .. } = self;
         let Some(Goal { place, mode, draft }) = goal else {
             return Ok(());
         };
@@ -115,7 +129,9 @@ impl OutputFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
