@@ -158,11 +158,14 @@ fn explain_in_brackets(parser: &mut Parser) -> Option<Result<Statement, ParserEr
     if !parser.peek_keyword(K::EXPLAIN) || !opens(1) {
         return None;
     }
-    if !begins {
-        return Some(explain_with_options(parser));
-    }
-    parser.next_token();
-    Some(explanation(parser, false, None))
+    let options = match begins {
+        true => {
+            parser.next_token();
+            Ok((false, None))
+        }
+        false => explain_options(parser),
+    };
+    Some(options.and_then(|(analyze, format)| explanation(parser, analyze, format)))
 }
 
 fn explanation(
@@ -176,20 +179,22 @@ fn explanation(
         verbose: false,
         query_plan: false,
         estimate: false,
-        statement: Box::new(Statement::Query(parser.parse_query()?)),
+        statement: Box::new(parser.parse_statement()?),
         format: format.map(AnalyzeFormatKind::Assignment),
         options: None,
     })
 }
 
-/// `EXPLAIN (ANALYZE [TRUE | FALSE], FORMAT TEXT) query`.
-fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
+/// `EXPLAIN (ANALYZE [TRUE | FALSE], FORMAT TEXT)`: whether what comes behind it is done, and how its plan is shown.
+pub(crate) fn explain_options(
+    parser: &mut Parser,
+) -> Result<(bool, Option<AnalyzeFormat>), ParserError> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let mut analyze = false;
     let mut format = None;
     let refused = |what: &str| {
         Err(ParserError::ParserError(format!(
-            "EXPLAIN takes (ANALYZE), and (FORMAT text, json or graphviz) of queries: {what} is not there"
+            "EXPLAIN takes (ANALYZE) and (FORMAT text, json or graphviz): {what} is not there"
         )))
     };
     loop {
@@ -217,7 +222,7 @@ fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
         }
     }
     parser.expect_token(&Token::RParen)?;
-    explanation(parser, analyze, format)
+    Ok((analyze, format))
 }
 
 /// How many powers are taken of one another to the left.

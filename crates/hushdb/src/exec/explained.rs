@@ -2,6 +2,7 @@
 //! it, and says how many rows it was and how long it took.
 
 use super::copy;
+use super::explained_formats::{self, Done, Node};
 use super::rows::{dml, merge};
 use crate::exec::{query, run_planned, table_changed};
 use crate::result::{QueryResult, ResultKind};
@@ -9,18 +10,25 @@ use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, AnalyzeFormat};
 use hushdb_sql::{Error, Result, Statement as Parsed};
 use hushdb_storage::clock;
 use std::sync::Arc;
 
-/// `EXPLAIN [ANALYZE] change`, of one that sqlparser knows.
-pub(super) fn of_sql(
-    statement: &Statement<'_>,
-    change: Box<ast::Statement>,
-    analyzes: bool,
-) -> Result<QueryResult> {
-    explain(statement, Parsed::Sql(change), analyzes)
+/// `EXPLAIN [ANALYZE]` of a query, or of a change that sqlparser knows.
+pub(super) fn of_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {
+    match parsed {
+        ast::Statement::Explain {
+            statement: change,
+            analyze,
+            format,
+            ..
+        } if !matches!(*change, ast::Statement::Query(_)) => {
+            let format = explained_formats::named(format);
+            explain(statement, Parsed::Sql(change), analyze, format)
+        }
+        parsed => explained_formats::explain(statement, parsed),
+    }
 }
 
 /// `EXPLAIN [ANALYZE] change`.
@@ -28,9 +36,19 @@ pub(super) fn explain(
     statement: &Statement<'_>,
     change: Parsed,
     analyzes: bool,
+    format: Option<AnalyzeFormat>,
 ) -> Result<QueryResult> {
     // Before it is done: what it reads may be gone behind it.
     let plan = rows_read(statement, &change)?;
+    let title = title_of(&change);
+    if let Some(format) = format {
+        let plan = plan.map(|plan| query::physical(statement, &plan));
+        let mut node = Node::of_change(&title, plan.transpose()?.as_deref())?;
+        if analyzes {
+            node.done = Some(done(statement, change)?);
+        }
+        return node.shown(&format, analyzes);
+    }
     let plan = plan.map(|plan| {
         LogicalPlanBuilder::from(plan)
             .explain(false, false)?
@@ -40,23 +58,30 @@ pub(super) fn explain(
         Some(plan) => query::explain_plan(statement, plan?)?.collect_batches()?,
         None => vec![],
     };
-    let mut title = title_of(&change);
-    if analyzes {
-        let began = clock::now();
-        let mut result = run_planned(statement, change)?;
-        let kind = result.kind();
-        let returned: usize = result
-            .by_ref()
-            .map(|batch| Ok(batch?.num_rows()))
-            .sum::<Result<usize>>()?;
-        let rows = match kind {
-            ResultKind::Count(rows) => format!(", {rows} rows"),
-            _ if returned > 0 => format!(", {returned} rows"),
-            _ => String::new(),
-        };
-        title += &format!("{rows}, {:.4} s", began.elapsed().as_secs_f64());
-    }
+    let title = match analyzes {
+        true => format!("{title}{}", done(statement, change)?),
+        false => title,
+    };
     titled(&title, plan, analyzes)
+}
+
+/// Does it; says how many rows it was, and how long it took.
+fn done(statement: &Statement<'_>, change: Parsed) -> Result<Done> {
+    let began = clock::now();
+    let mut result = run_planned(statement, change)?;
+    let kind = result.kind();
+    let returned: usize = result
+        .by_ref()
+        .map(|batch| Ok(batch?.num_rows()))
+        .sum::<Result<usize>>()?;
+    let rows = match kind {
+        ResultKind::Count(rows) => usize::try_from(rows).ok(),
+        _ => (returned > 0).then_some(returned),
+    };
+    Ok(Done {
+        rows,
+        time: began.elapsed(),
+    })
 }
 
 /// What is done with the rows.

@@ -305,7 +305,8 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Explain {
             statement: change,
             analyzes,
-        } => explained::explain(statement, *change, analyzes),
+            format,
+        } => explained::explain(statement, *change, analyzes, format),
         Parsed::Attach {
             path,
             name,
@@ -402,12 +403,7 @@ fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<Quer
     match parsed {
         S::Query(query) if !query.locks.is_empty() => for_update::run(statement, *query),
         S::Query(_) => query::run(statement, parsed),
-        S::Explain {
-            statement: change,
-            analyze,
-            ..
-        } if !matches!(*change, S::Query(_)) => explained::of_sql(statement, change, analyze),
-        S::Explain { .. } => explained_formats::explain(statement, parsed),
+        S::Explain { .. } => explained::of_sql(statement, parsed),
         S::ExplainTable { table_name, .. } => {
             let text = format!("SELECT * FROM {table_name}");
             match sql::parse_one(&text)? {

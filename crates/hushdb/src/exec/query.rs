@@ -77,7 +77,14 @@ fn typed(of: &DataType) -> Option<DataType> {
 
 /// Runs a logical plan.
 pub(super) fn stream(statement: &Statement<'_>, plan: &LogicalPlan) -> Result<QueryResult> {
-    let physical = physical(statement, plan)?;
+    stream_physical(statement, physical(statement, plan)?)
+}
+
+/// Runs a plan that is executable.
+pub(super) fn stream_physical(
+    statement: &Statement<'_>,
+    physical: Arc<dyn ExecutionPlan>,
+) -> Result<QueryResult> {
     let engine = statement.session.engine();
     let _entered = engine.runtime.enter()?;
     let context = engine.task_context(Interrupt::of_part(statement.progress.heeds()));

@@ -65,7 +65,7 @@ use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::balance::Shaper;
-use super::dialect::HushDialect;
+use super::dialect::{HushDialect, explain_options};
 use super::key_literals::KeyLiterals;
 use super::map_types::plain_map_types;
 use super::read_or_refuse;
@@ -192,16 +192,38 @@ pub fn parse_one(sql: &str) -> Result<ast::Statement> {
 
 /// A statement, or EXPLAIN of one that sqlparser does not know.
 fn explained_or_not(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
-    let ahead = words(parser, 5);
+    let options = explain_options_ahead(parser);
+    let ahead = words(parser, 5 + options.unwrap_or(0));
     let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
-    let Some((before, analyzes)) = explained(&ahead) else {
-        return statement(parser, keys);
+    let (analyzes, format) = match options {
+        Some(before) if is_explained_by_us(&ahead[before..]) => {
+            explain_options(parser).map_err(parser_error)?
+        }
+        _ => match explained(&ahead) {
+            Some((before, analyzes)) => {
+                (0..before).for_each(|_| drop(parser.next_token()));
+                (analyzes, None)
+            }
+            None => return statement(parser, keys),
+        },
     };
-    (0..before).for_each(|_| drop(parser.next_token()));
     Ok(Statement::Explain {
         statement: Box::new(statement(parser, keys)?),
         analyzes,
+        format,
     })
+}
+
+/// How many words `EXPLAIN (...)` are before a statement, if that is what comes.
+fn explain_options_ahead(parser: &Parser) -> Option<usize> {
+    /// More than all options have.
+    const MOST: usize = 64;
+    let token = |at| &parser.peek_nth_token_ref(at).token;
+    if !parser.peek_keyword(Keyword::EXPLAIN) || *token(1) != Token::LParen {
+        return None;
+    }
+    let end = (2..MOST).find(|at| *token(*at) == Token::RParen)?;
+    Some(end + 1)
 }
 
 fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
@@ -280,7 +302,12 @@ fn explained(ahead: &[&str]) -> Option<(usize, bool)> {
         ["ANALYZE", rest @ ..] => (rest, true),
         rest => (rest, false),
     };
-    let is_ours = match rest {
+    is_explained_by_us(rest).then_some((ahead.len() - rest.len(), analyzes))
+}
+
+/// Whether a statement begins so that sqlparser does not know.
+fn is_explained_by_us(ahead: &[&str]) -> bool {
+    match ahead {
         ["COPY", "FROM", "DATABASE", ..] => false,
         [
             "COPY" | "MERGE" | "CALL" | "SET" | "RESET" | "CHECKPOINT" | "VACUUM",
@@ -289,9 +316,8 @@ fn explained(ahead: &[&str]) -> Option<(usize, bool)> {
         | ["SUMMARIZE" | "DESCRIBE" | "SHOW", ..]
         | ["DROP", "MACRO" | "FUNCTION" | "TYPE", ..]
         | ["CREATE", "OR", "REPLACE", ..] => true,
-        rest => entry_of(rest).is_some(),
-    };
-    is_ours.then_some((ahead.len() - rest.len(), analyzes))
+        _ => entry_of(ahead).is_some(),
+    }
 }
 
 /// `VACUUM [ANALYZE] [table]`.

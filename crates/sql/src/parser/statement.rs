@@ -25,6 +25,8 @@ pub enum Statement {
         statement: Box<Statement>,
         /// It is done.
         analyzes: bool,
+        /// How the plan is shown, text if nothing is said.
+        format: Option<ast::AnalyzeFormat>,
     },
     /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] path [AS name] [(options)]`.
     Attach {

@@ -72,23 +72,17 @@ fn explanation(statement: &Statement) -> Result<()> {
     match statement {
         S::Explain {
             describe_alias: DescribeAlias::Explain | DescribeAlias::Describe | DescribeAlias::Desc,
-            analyze,
+            analyze: _,
             verbose: _,
             query_plan,
             estimate,
-            statement,
+            statement: _,
             format,
             options,
         } => {
             let is_bare = matches!(format, Some(AnalyzeFormatKind::Keyword(_)));
-            let is_of_change = format.is_some()
-                && (*analyze || !matches!(statement.as_ref(), Statement::Query(_)));
             refuse(&[
                 (&is_bare, "EXPLAIN FORMAT without brackets"),
-                (
-                    &is_of_change,
-                    "FORMAT of EXPLAIN ANALYZE, and of what is no query",
-                ),
                 (query_plan, "EXPLAIN QUERY PLAN"),
                 (estimate, "EXPLAIN ESTIMATE"),
                 (options, "EXPLAIN with options in brackets"),
