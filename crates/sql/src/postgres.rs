@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_bytes::of_bytes;
-use crate::postgres_casts::{AS_JSONB, bytes, cast, is_day, put_era, show_name};
+use crate::postgres_casts::{AS_JSONB, bytes, cast, check_whole, is_day, put_era, show_name};
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
@@ -218,6 +218,7 @@ impl Meaning {
                 if is_day(data_type) {
                     put_era(expr);
                 }
+                check_whole(expr, data_type)?;
                 cast(expr, data_type)
             }
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {

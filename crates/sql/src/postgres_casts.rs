@@ -1,6 +1,7 @@
 //! Casts of PostgreSQL: to types that only it has, to text in its writing, and of dates with an era.
 
 use crate::calls::call;
+use crate::error::{Error, ErrorKind, Result};
 use crate::postgres_byte_texts::postgres_bytes;
 use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, TEXT_OF};
 use sqlparser::ast::{self, Expr, Value};
@@ -84,6 +85,33 @@ pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         *data_type = plain;
     }
     None
+}
+
+/// Refuses the text of a literal that is cast to a whole number and is none: DuckDB rounds `'4.5'`.
+///
+/// # Errors
+/// `Conversion` with PostgreSQL's code.
+pub(super) fn check_whole(expr: &Expr, data_type: &ast::DataType) -> Result<()> {
+    let name = match data_type {
+        ast::DataType::SmallInt(_) | ast::DataType::Int2(_) => "smallint",
+        ast::DataType::Int(_) | ast::DataType::Integer(_) | ast::DataType::Int4(_) => "integer",
+        ast::DataType::BigInt(_) | ast::DataType::Int8(_) => "bigint",
+        _ => return Ok(()),
+    };
+    let text = match expr {
+        Expr::Nested(inner) => return check_whole(inner, data_type),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => text.trim(),
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    let what = format!("invalid input syntax for type {name}: the text is no whole number");
+    Err(Error::new(ErrorKind::Conversion, what).with_sqlstate("22P02"))
 }
 
 /// The function that a cast to `jsonb` is.

@@ -28,7 +28,7 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("log10", 1, "log_as_postgres($1)"),
     ("log", 2, "log_as_postgres($1, $2)"),
     ("round", 1, "round_as_postgres($1)"),
-    ("sign", 1, "CAST(sign($1) AS DOUBLE)"),
+    ("sign", 1, "sign_as_postgres($1)"),
     ("justify_days", 1, "justify_days_as_postgres($1)"),
     ("justify_hours", 1, "justify_hours_as_postgres($1)"),
     ("justify_interval", 1, "justify_interval_as_postgres($1)"),

@@ -62,6 +62,10 @@ const ANSWERS: &[(&str, &str)] = &[
         "SELECT array_dims(ARRAY[4, 5]), array_dims(ARRAY[]::int[]), sign(-3), sign(0), sign(2.5), sign(NULL::int)",
         "[1:2]|NULL|-1|0|1|NULL",
     ),
+    (
+        "SELECT pg_typeof(sign(2.5)), pg_typeof(sign(2)), sign(-2.5), sign('NaN'::float8), ' 42 '::int, '-7'::bigint",
+        "numeric|double precision|-1|NaN|42|-7",
+    ),
 ];
 
 const ERRORS: &[&str] = &[
@@ -69,6 +73,9 @@ const ERRORS: &[&str] = &[
     "SELECT substr('hello', 1, -1)",
     "SELECT trim_array(ARRAY[1], 2)",
     "SELECT trim_array(ARRAY[1], -1)",
+    "SELECT '4.5'::int",
+    "SELECT CAST('1e3' AS bigint)",
+    "SELECT ''::smallint",
 ];
 
 #[test]

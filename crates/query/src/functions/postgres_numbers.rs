@@ -1,4 +1,4 @@
-//! `sqrt`, `power`, `exp`, `ln`, `log` and `round` of PostgreSQL, which are numerics where they are of numerics.
+//! `sqrt`, `power`, `exp`, `ln`, `log`, `round` and `sign` of PostgreSQL, which are numerics where they are of numerics.
 //!
 //! What must hold: roots, and powers whose exponent is whole, are exact to the last digit; the others are as exact as a double.
 
@@ -28,7 +28,7 @@ const MOST_DIGITS: u32 = 38;
 const MOST_FACTORS: i128 = 300;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 6] = [
+    let functions: [Whole; 7] = [
         (
             &["sqrt_as_postgres"],
             numbers,
@@ -80,6 +80,15 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 _ => whole_numbers(call),
             },
         ),
+        (
+            &["sign_as_postgres"],
+            numbers,
+            |types, _| of(types, WHOLE),
+            |call, _| match call.to {
+                DataType::Float64 => doubles(call, |x, _| Ok(sign(x))),
+                _ => signs(call),
+            },
+        ),
     ];
     registered(functions, memory)
 }
@@ -109,6 +118,14 @@ fn numbers(types: &[DataType]) -> Option<Vec<DataType>> {
 fn of(types: &[DataType], numeric: DataType) -> Option<DataType> {
     let floats = types.iter().any(is_float) || !types.iter().any(is_exact);
     Some(if floats { DataType::Float64 } else { numeric })
+}
+
+fn sign(x: f64) -> f64 {
+    match x {
+        0.0 => 0.0,
+        x if x.is_nan() => x,
+        x => x.signum(),
+    }
 }
 
 fn out_of_range(what: &str, sqlstate: &'static str) -> Error {
@@ -251,6 +268,14 @@ fn whole_numbers(call: &Call<'_>) -> Result<ArrayRef> {
     });
     let whole = whole.collect::<Result<Decimal128Array, Error>>()?;
     Ok(Arc::new(whole.with_data_type(WHOLE)))
+}
+
+fn signs(call: &Call<'_>) -> Result<ArrayRef> {
+    let [column] = call.take()?;
+    let (values, _) = exact(column)?;
+    let signs = values.iter().map(|value| value.map(i128::signum));
+    let signs: Decimal128Array = signs.collect();
+    Ok(Arc::new(signs.with_data_type(WHOLE)))
 }
 
 fn exact_roots(call: &Call<'_>) -> Result<ArrayRef> {
