@@ -3,7 +3,7 @@
 use super::bit_strings::bits_in;
 use super::room::Room;
 use super::whole::{Call, Whole, item, list_of, registered};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -93,12 +93,7 @@ fn length(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
                 .map(|bytes| bytes.map(|bytes| bytes.len() as i64))
                 .collect()
         }
-        _ => {
-            let texts = of.as_string_view().iter();
-            texts
-                .map(|text| text.map(|text| text.chars().count() as i64))
-                .collect()
-        }
+        _ => letters(of.as_string_view()),
     };
     let Some(depth) = depth.first() else {
         return Ok(Arc::new(lengths));
@@ -110,4 +105,21 @@ fn length(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
         Some(_) => Err(Error::unsupported("array_length of another dimension than 1").into()),
     });
     Ok(Arc::new(known.collect::<Result<Int64Array>>()?))
+}
+
+/// How many letters each text has.
+fn letters(texts: &StringViewArray) -> Int64Array {
+    match texts.is_ascii() {
+        // What a view begins with is the number of bytes.
+        true => {
+            let lengths = texts.views().iter().map(|view| i64::from(*view as u32));
+            Int64Array::new(lengths.collect(), texts.nulls().cloned())
+        }
+        false => {
+            let texts = texts.iter();
+            texts
+                .map(|text| text.map(|text| text.chars().count() as i64))
+                .collect()
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::frame_values::FrameValues;
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
-use super::sum_numbers::{MAX_DIGITS, Sum, is_whole, means, scale};
+use super::sum_numbers::{MAX_DIGITS, Sum, is_whole, means, scale, total};
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use datafusion::arrow::buffer::NullBuffer;
@@ -250,15 +250,25 @@ impl Total {
                 self.count += sign;
             });
         }
+        if let Some(total) = total(values) {
+            self.add_exact(total, sign);
+            let known = values.len() - values.null_count();
+            self.count += sign * known as i64;
+            return Ok(());
+        }
         i128::each(values, None, |_, v| {
-            let (sum, wrapped) = match sign < 0 {
-                true => self.exact.overflowing_sub(v),
-                false => self.exact.overflowing_add(v),
-            };
-            self.exact = sum;
-            self.carry += i64::from(wrapped) * sign * v.signum() as i64;
+            self.add_exact(v, sign);
             self.count += sign;
         })
+    }
+
+    fn add_exact(&mut self, value: i128, sign: i64) {
+        let (sum, wrapped) = match sign < 0 {
+            true => self.exact.overflowing_sub(value),
+            false => self.exact.overflowing_add(value),
+        };
+        self.exact = sum;
+        self.carry += i64::from(wrapped) * sign * value.signum() as i64;
     }
 
     fn sum(&self) -> Result<ScalarValue> {

@@ -189,6 +189,59 @@ fn visit<T: ArrowPrimitiveType, N>(
     }
 }
 
+/// The sum of all values that are not NULL; `None` where it leaves 128 bits on the way, or is not one of numbers that are kept in 32 to 128 bits.
+pub(super) fn total(values: &dyn Array) -> Option<i128> {
+    match values.data_type() {
+        DataType::Int32 => {
+            let narrow = |values: &[i32]| values.iter().map(|value| i64::from(*value)).sum::<i64>();
+            let sum = |values: &[i32]| Some(in_parts(values, narrow));
+            total_of(values.as_primitive::<Int32Type>(), sum)
+        }
+        DataType::Int64 => total_of(values.as_primitive::<Int64Type>(), sum_of_words),
+        DataType::Decimal64(..) => total_of(values.as_primitive::<Decimal64Type>(), sum_of_words),
+        DataType::Decimal128(..) => {
+            let sum = |values: &[i128]| {
+                let add = |(sum, fits): (i128, bool), value: &i128| {
+                    let (sum, wrapped) = sum.overflowing_add(*value);
+                    (sum, fits & !wrapped)
+                };
+                let (sum, fits) = values.iter().fold((0, true), add);
+                fits.then_some(sum)
+            };
+            total_of(values.as_primitive::<Decimal128Type>(), sum)
+        }
+        _ => None,
+    }
+}
+
+fn total_of<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    sum: impl Fn(&[T::Native]) -> Option<i128>,
+) -> Option<i128> {
+    match values.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => sum(values.values()),
+        Some(nulls) => nulls.valid_slices().try_fold(0_i128, |total, (from, to)| {
+            total.checked_add(sum(values.values().get(from..to)?)?)
+        }),
+    }
+}
+
+/// A sum by the halves of each number, which several are added at once of.
+fn sum_of_words(values: &[i64]) -> Option<i128> {
+    let low = |values: &[i64]| {
+        let halves = values.iter().map(|value| i64::from(*value as u32));
+        halves.sum::<i64>()
+    };
+    let high = |values: &[i64]| values.iter().map(|value| value >> 32).sum::<i64>();
+    Some((in_parts(values, high) << 32) + in_parts(values, low))
+}
+
+/// A sum of numbers of 32 bits, of so many at once as 64 bits have room for.
+fn in_parts<N>(values: &[N], sum: impl Fn(&[N]) -> i64) -> i128 {
+    let parts = values.chunks(1 << 30);
+    parts.map(|part| i128::from(sum(part))).sum()
+}
+
 /// Means of so many values of a type each; NULL of none.
 pub(super) fn means<N: Sum>(sums: &[N], counts: &[i64], input: &DataType) -> Result<ArrayRef> {
     let all = sums.iter().zip(counts);
@@ -211,4 +264,46 @@ pub(super) fn scale(input: &DataType) -> i8 {
 /// Whether sums are HUGEINTs.
 pub(super) fn is_whole(input: &DataType) -> bool {
     input.is_integer() || *input == HUGEINT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn added_one_by_one(values: &dyn Array) -> Option<i128> {
+        let mut sum = Some(0_i128);
+        i128::each(values, None, |_, value| {
+            sum = sum.and_then(|sum| sum.checked_add(value));
+        })
+        .unwrap();
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn totals_are_what_is_added_one_by_one(
+            values in proptest::collection::vec(proptest::option::weighted(0.8, any::<i64>()), 0..300),
+        ) {
+            let words: Int64Array = values.iter().copied().collect();
+            let narrow: PrimitiveArray<Int32Type> = values.iter().map(|v| v.map(|v| v as i32)).collect();
+            let wide = |v: i64| i128::from(v) * 10_i128.pow(16);
+            let wide: Decimal128Array = values.iter().map(|v| v.map(wide)).collect();
+            let arrays: [&dyn Array; 3] = [&words, &narrow, &wide];
+            for array in arrays {
+                prop_assert_eq!(total(array), added_one_by_one(array));
+            }
+        }
+    }
+
+    #[test]
+    fn totals_of_extremes() {
+        for value in [i64::MIN, i64::MAX, -1, 0, 1 << 32, -(1 << 32)] {
+            let all = Int64Array::from(vec![value; 1000]);
+            assert_eq!(total(&all), Some(i128::from(value) * 1000));
+        }
+        let beyond = Decimal128Array::from(vec![i128::MAX, 1]);
+        assert_eq!(total(&beyond), None);
+        assert_eq!(total(&Float64Array::from(vec![1.0])), None);
+    }
 }
