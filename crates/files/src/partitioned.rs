@@ -23,7 +23,7 @@ use std::sync::Arc;
 const OPEN_FILES: usize = 100;
 /// Rows after which is looked whether a file is full.
 const LOOK_ROWS: usize = 2048;
-/// Bytes of a group of rows of a Parquet file, of which there is one in memory for each open file of PARTITION_BY.
+/// Bytes of a group of rows of a Parquet file, of which there is one in memory for each open file.
 const GROUP_BYTES: usize = 8 << 20;
 /// What NULL is called among the names of directories.
 const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -172,7 +172,8 @@ impl Files<'_> {
         if let Some((time, file)) = self.open.get_mut(name) {
             *time = self.time;
             file.batch(rows)?;
-            if !self.spread.by.is_empty() {
+            // Those that are counted are as large as is said.
+            if self.spread.full.groups.is_none() {
                 file.end_group_of(GROUP_BYTES)?;
             }
         }

@@ -146,26 +146,32 @@ fn not_exists(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     }))
 }
 
-/// `EXPLAIN (SELECT ...)`, whose bracket the library takes for that of options.
+/// `EXPLAIN (SELECT ...)`, whose bracket the library takes for that of options, and EXPLAIN with options.
 fn explain_in_brackets(parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
-    use Keyword as K;
-    let queries = [K::SELECT, K::WITH, K::FROM, K::VALUES];
-    let opens = |n| parser.peek_nth_token_ref(n).token == Token::LParen;
-    let begins = match &parser.peek_nth_token_ref(2).token {
-        Token::Word(word) => queries.contains(&word.keyword),
-        other => *other == Token::LParen,
-    };
-    if !parser.peek_keyword(K::EXPLAIN) || !opens(1) {
+    let opens = parser.peek_nth_token_ref(1).token == Token::LParen;
+    if !parser.peek_keyword(Keyword::EXPLAIN) || !opens {
         return None;
     }
-    let options = match begins {
-        true => {
+    let options = match has_explain_options(parser) {
+        true => explain_options(parser),
+        false => {
             parser.next_token();
             Ok((false, None))
         }
-        false => explain_options(parser),
     };
     Some(options.and_then(|(analyze, format)| explanation(parser, analyze, format)))
+}
+
+/// Whether `EXPLAIN (` comes, and in the bracket no query.
+pub(crate) fn has_explain_options(parser: &Parser) -> bool {
+    use Keyword as K;
+    let queries = [K::SELECT, K::WITH, K::FROM, K::VALUES];
+    let token = |at| &parser.peek_nth_token_ref(at).token;
+    let is_query = match token(2) {
+        Token::Word(word) => queries.contains(&word.keyword),
+        other => *other == Token::LParen,
+    };
+    parser.peek_keyword(K::EXPLAIN) && *token(1) == Token::LParen && !is_query
 }
 
 fn explanation(

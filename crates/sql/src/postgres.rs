@@ -208,7 +208,10 @@ impl Meaning {
                 None
             }
             Expr::Cast {
-                expr, data_type, ..
+                kind,
+                expr,
+                data_type,
+                ..
             } => {
                 if matches!(data_type, ast::DataType::Array(_))
                     && let Some(list) = array_literal(expr)
@@ -218,7 +221,7 @@ impl Meaning {
                 if is_day(data_type) {
                     put_era(expr);
                 }
-                check_whole(expr, data_type)?;
+                check_whole(kind, expr, data_type)?;
                 cast(expr, data_type)
             }
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
@@ -539,6 +542,17 @@ mod tests {
         match statement {
             Statement::Sql(statement) => (statement.to_string(), names),
             _ => panic!("{sql}"),
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_whole_numbers_are_refused_unless_that_is_tried() {
+        let read = |sql: &str| as_postgres(&mut crate::parse(sql).unwrap());
+        for sql in ["SELECT '4.5'::int", "SELECT CAST('' AS BIGINT)"] {
+            assert_eq!(read(sql).unwrap_err().sqlstate(), "22P02", "{sql}");
+        }
+        for sql in ["SELECT TRY_CAST('4.5' AS int)", "SELECT ' -4 '::int"] {
+            assert!(read(sql).is_ok(), "{sql}");
         }
     }
 

@@ -91,7 +91,15 @@ pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
 ///
 /// # Errors
 /// `Conversion` with PostgreSQL's code.
-pub(super) fn check_whole(expr: &Expr, data_type: &ast::DataType) -> Result<()> {
+pub(super) fn check_whole(
+    kind: &ast::CastKind,
+    expr: &Expr,
+    data_type: &ast::DataType,
+) -> Result<()> {
+    // What TRY_CAST cannot read is no error.
+    if matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast) {
+        return Ok(());
+    }
     let name = match data_type {
         ast::DataType::SmallInt(_) | ast::DataType::Int2(_) => "smallint",
         ast::DataType::Int(_) | ast::DataType::Integer(_) | ast::DataType::Int4(_) => "integer",
@@ -99,7 +107,7 @@ pub(super) fn check_whole(expr: &Expr, data_type: &ast::DataType) -> Result<()> 
         _ => return Ok(()),
     };
     let text = match expr {
-        Expr::Nested(inner) => return check_whole(inner, data_type),
+        Expr::Nested(inner) => return check_whole(kind, inner, data_type),
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) => text.trim(),
             _ => return Ok(()),

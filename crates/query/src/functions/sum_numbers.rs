@@ -226,7 +226,7 @@ fn total_of<T: ArrowPrimitiveType>(
     }
 }
 
-/// A sum by the halves of each number, which several are added at once of.
+/// A sum by the halves of each number, of which the processor adds several at once.
 fn sum_of_words(values: &[i64]) -> Option<i128> {
     let low = |values: &[i64]| {
         let halves = values.iter().map(|value| i64::from(*value as u32));

@@ -130,12 +130,8 @@ impl MemoryBudget {
         resident.set_limit(self.limit());
         self.resident = Some(Arc::clone(&resident));
         // Keys of indexes are found and stored, and columns encoded, without a change of reservations.
-        let blocks = Arc::downgrade(&self.blocks);
-        self.blocks.look_between_pieces(move || {
-            if let Some(blocks) = blocks.upgrade() {
-                resident.hold(&blocks);
-            }
-        });
+        self.blocks
+            .look_between_pieces(move |blocks| resident.hold(blocks));
         self
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const BESIDE_BYTES: usize = 43_000_000;
 /// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
 const MARGIN_BYTES: usize = 50_000_000;
-/// Opened blocks are let go before all of it is taken, and by then no memory is left to give back.
+/// From so many bytes before all of that is taken the pool does without opened blocks.
 const SCARCE_BYTES: usize = 45_000_000;
 /// How often is looked, at most.
 const PAUSE: Duration = Duration::from_millis(3);

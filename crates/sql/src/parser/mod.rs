@@ -65,7 +65,7 @@ use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::balance::Shaper;
-use super::dialect::{HushDialect, explain_options};
+use super::dialect::{HushDialect, explain_options, has_explain_options};
 use super::key_literals::KeyLiterals;
 use super::map_types::plain_map_types;
 use super::read_or_refuse;
@@ -214,16 +214,13 @@ fn explained_or_not(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement
     })
 }
 
-/// How many words `EXPLAIN (...)` are before a statement, if that is what comes.
+/// How many words EXPLAIN and its options in brackets are, if they come.
 fn explain_options_ahead(parser: &Parser) -> Option<usize> {
     /// More than all options have.
     const MOST: usize = 64;
-    let token = |at| &parser.peek_nth_token_ref(at).token;
-    if !parser.peek_keyword(Keyword::EXPLAIN) || *token(1) != Token::LParen {
-        return None;
-    }
-    let end = (2..MOST).find(|at| *token(*at) == Token::RParen)?;
-    Some(end + 1)
+    let closes = |at: &usize| parser.peek_nth_token_ref(*at).token == Token::RParen;
+    let end = (2..MOST).find(closes)?;
+    has_explain_options(parser).then_some(end + 1)
 }
 
 fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {

@@ -42,8 +42,11 @@ pub struct BufferPool {
     misses: AtomicU64,
     evictions: AtomicU64,
     wipes: Arc<AtomicBool>,
-    look: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    look: OnceLock<Look>,
 }
+
+/// What is looked at between the pieces of long work.
+type Look = Box<dyn Fn(&BufferPool) + Send + Sync>;
 
 /// What a pool holds and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,7 +158,7 @@ impl BufferPool {
 
     /// Has a look taken between the pieces of long work, when a piece has let go of the memory that it took: whenever memory is lent,
     /// and when rows of a column are encoded or decoded. The first look counts.
-    pub fn look_between_pieces(&self, look: impl Fn() + Send + Sync + 'static) {
+    pub fn look_between_pieces(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
         // A second one would be of the same process.
         let _ = self.look.set(Box::new(look));
     }
@@ -163,7 +166,7 @@ impl BufferPool {
     /// Takes the look that was asked for.
     pub(crate) fn look(&self) {
         if let Some(look) = self.look.get() {
-            look();
+            look(self);
         }
     }
 
