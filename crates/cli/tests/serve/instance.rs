@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 pub(crate) const KEY: &str = "pass:the key of the instance";
@@ -61,6 +62,7 @@ pub(crate) struct Running {
     port: u16,
     sockets: TempDir,
     lines: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -107,7 +109,7 @@ impl Running {
             }
         }
         let later = Arc::clone(&kept);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 later.lock().unwrap().push(line);
             }
@@ -117,6 +119,7 @@ impl Running {
             port,
             sockets,
             lines: kept,
+            reader: Some(reader),
         }
     }
 
@@ -154,6 +157,9 @@ impl Running {
             .status();
         assert!(kill.unwrap().success());
         assert!(self.child.wait().unwrap().success());
+        // What it wrote last may still be on its way when it has ended.
+        let reader = self.reader.take().unwrap();
+        reader.join().unwrap();
         self.log()
     }
 
