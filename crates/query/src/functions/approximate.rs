@@ -11,7 +11,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, RecordBatch, new_null_array,
 };
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema, TimeUnit};
 use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -46,8 +46,8 @@ fn given(of: &DataType, in_list: bool) -> Option<DataType> {
     Some(match of {
         T::Int8 | T::Float32 if in_list => of.clone(),
         T::Float16 | T::Float32 | T::Float64 => T::Float64,
-        T::Int16 | T::Int32 | T::Int64 | T::Date32 => of.clone(),
-        T::Time64(_) | T::Timestamp(..) => of.clone(),
+        T::Int16 | T::Int32 | T::Int64 | T::Date32 | T::Time64(_) => of.clone(),
+        T::Timestamp(_, zone) => T::Timestamp(TimeUnit::Microsecond, zone.clone()),
         T::UInt64 => HUGEINT,
         of if of.is_integer() || of.is_null() => T::Int64,
         of if *of == HUGEINT => HUGEINT,

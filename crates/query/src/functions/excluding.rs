@@ -1,5 +1,5 @@
 //! `Excluding`: a function over frames from which EXCLUDE takes the row itself, or rows that are sorted alike, or whose ends are computed for
-//! each row. And `lag` and `lead` of a computed row.
+//! each row. And `lag`, `lead`, `nth_value` and `ntile` of a computed number.
 //!
 //! What must hold: an evaluator is asked for the rows of its partition one by one, from the first on. The rows of a partition are in memory,
 //! so it is refused where it outgrows that.
@@ -11,7 +11,7 @@ use super::whole::{Gives, Whole, registered};
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{and, cast, filter, is_not_null, partition};
-use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::{Column, Literal};
-use hushdb_sql::{EXCLUDE, FRAME, USING_KEY};
+use hushdb_sql::{EXCLUDE, Error, FRAME, USING_KEY};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ enum Function {
     Neighbour {
         is_behind: bool,
     },
+    /// Of the row itself, where so many buckets are filled with those of its partition.
+    Bucket,
 }
 
 /// The function, whose last arguments are its FILTER if it has one, and the ends of its frames if they are computed.
@@ -113,20 +115,25 @@ pub fn excluding(
     }))
 }
 
-/// `lag`, or `lead`, whose second argument is no constant.
-pub fn neighbour(name: &str, memory: &Arc<dyn MemoryPool>) -> WindowFunctionDefinition {
-    Excluding::definition(Excluding {
+/// A function whose number is no constant; `None` of others.
+pub fn of_computed(name: &str, memory: &Arc<dyn MemoryPool>) -> Option<WindowFunctionDefinition> {
+    let function = match name {
+        "lag" => Function::Neighbour { is_behind: false },
+        "lead" => Function::Neighbour { is_behind: true },
+        "nth_value" => Function::Nth,
+        "ntile" => Function::Bucket,
+        _ => return None,
+    };
+    Some(Excluding::definition(Excluding {
         name: name.to_owned(),
-        function: Function::Neighbour {
-            is_behind: name == "lead",
-        },
+        function,
         excluded: Excluded::Nothing,
         is_distinct: false,
         is_filtered: false,
         frame: None,
         memory: Memory(Arc::clone(memory)),
         signature: Signature::variadic_any(Volatility::Immutable),
-    })
+    }))
 }
 
 impl Excluding {
@@ -186,6 +193,7 @@ impl WindowUDFImpl for Excluding {
         let fields = self.arguments(args.input_fields());
         let field = match (&self.function, fields) {
             (Function::Aggregate(aggregate), fields) => aggregate.return_field(fields)?,
+            (Function::Bucket, _) => Arc::new(Field::new(args.name(), DataType::UInt64, true)),
             (_, [value, ..]) => Arc::new(value.as_ref().clone().with_nullable(true)),
             (_, []) => return Err(internal_datafusion_err!("{} of nothing", self.name)),
         };
@@ -198,7 +206,7 @@ impl WindowUDFImpl for Excluding {
     ) -> Result<Box<dyn PartitionEvaluator>> {
         let aggregate = match &self.function {
             Function::Aggregate(aggregate) => Some(Arc::new(self.aggregate(aggregate, &args)?)),
-            Function::First | Function::Last | Function::Nth | Function::Neighbour { .. } => None,
+            _ => None,
         };
         Ok(Box::new(Evaluator {
             function: self.clone(),
@@ -207,6 +215,7 @@ impl WindowUDFImpl for Excluding {
             ignores_nulls: args.ignore_nulls(),
             row: 0,
             partition: None,
+            known: None,
         }))
     }
 }
@@ -221,6 +230,8 @@ struct Evaluator {
     /// The next one.
     row: usize,
     partition: Option<Partition>,
+    /// Where values are that are not NULL, if `lag` or `lead` passes over others.
+    known: Option<Vec<usize>>,
 }
 
 /// What is looked up for each row.
@@ -294,6 +305,49 @@ impl Evaluator {
         })
     }
 
+    /// The value so many rows before a row, or behind it, or the default, which is the third argument; NULL of an unknown row.
+    fn neighbour(&mut self, values: &[ArrayRef], is_behind: bool) -> Result<ScalarValue> {
+        let row = self.row;
+        self.row += 1;
+        let [value, far, ..] = values else {
+            return Err(internal_datafusion_err!(
+                "lag and lead take a value and a row"
+            ));
+        };
+        if self.ignores_nulls && self.known.is_none() {
+            let known = (0..value.len()).filter(|row| value.is_valid(*row));
+            self.known = Some(known.collect());
+        }
+        let far = far.as_primitive::<Int64Type>();
+        if far.is_null(row) {
+            return ScalarValue::try_from(value.data_type());
+        }
+        let far = i128::from(far.value(row));
+        let place = place_of(
+            row,
+            if is_behind { far } else { -far },
+            self.known.as_deref(),
+        );
+        match (place.filter(|place| *place < value.len()), values.get(2)) {
+            (Some(place), _) => ScalarValue::try_from_array(value, place),
+            (None, Some(default)) if self.arguments > 2 => {
+                ScalarValue::try_from_array(default, row)?.cast_to(value.data_type())
+            }
+            (None, _) => ScalarValue::try_from(value.data_type()),
+        }
+    }
+
+    fn bucket(&mut self, values: &[ArrayRef]) -> Result<ScalarValue> {
+        let row = self.row;
+        self.row += 1;
+        let buckets = values.first();
+        let buckets = buckets.ok_or_else(|| internal_datafusion_err!("ntile without a number"))?;
+        let buckets = buckets.as_primitive::<Int64Type>();
+        let known = buckets.is_valid(row).then(|| buckets.value(row));
+        let bucket = known.map(|known| bucket(row, buckets.len(), known));
+        Ok(ScalarValue::UInt64(bucket.transpose()?))
+    }
+
     /// Which number `nth_value` is asked for.
     fn number(&self, values: &[ArrayRef]) -> Result<usize> {
         let missing = || internal_datafusion_err!("nth_value without a number");
@@ -306,31 +360,31 @@ impl Evaluator {
     }
 }
 
-/// The value so many rows before a row, or behind it, or the default, which is the third argument; NULL of an unknown row.
-fn neighbour_of(
-    values: &[ArrayRef],
-    row: usize,
-    is_behind: bool,
-    arguments: usize,
-) -> Result<ScalarValue> {
-    let [value, far, ..] = values else {
-        return Err(internal_datafusion_err!(
-            "lag and lead take a value and a row"
-        ));
+/// The row that is so many behind another, if `far` is negative before it. Of known values alone, so many of them.
+fn place_of(row: usize, far: i128, known: Option<&[usize]>) -> Option<usize> {
+    let Some(known) = known.filter(|_| far != 0) else {
+        return usize::try_from(row as i128 + far).ok();
     };
-    let far = far.as_primitive::<Int64Type>();
-    if far.is_null(row) {
-        return ScalarValue::try_from(value.data_type());
+    let place = match far < 0 {
+        true => known.partition_point(|place| *place < row) as i128 + far,
+        false => known.partition_point(|place| *place <= row) as i128 + far - 1,
+    };
+    known.get(usize::try_from(place).ok()?).copied()
+}
+
+/// The bucket of a row where the first ones have one row more than others.
+fn bucket(row: usize, rows: usize, buckets: i64) -> Result<u64> {
+    if buckets < 1 {
+        let what = "Argument for ntile must be greater than zero";
+        return Err(Error::invalid(what).into());
     }
-    let far = i128::from(far.value(row));
-    let place = usize::try_from(row as i128 + if is_behind { far } else { -far }).ok();
-    match (place.filter(|place| *place < value.len()), values.get(2)) {
-        (Some(place), _) => ScalarValue::try_from_array(value, place),
-        (None, Some(default)) if arguments > 2 => {
-            ScalarValue::try_from_array(default, row)?.cast_to(value.data_type())
-        }
-        (None, _) => ScalarValue::try_from(value.data_type()),
-    }
+    let buckets = usize::try_from(buckets).map_or(rows, |buckets| buckets.min(rows));
+    let (least, larger) = (rows / buckets, rows % buckets);
+    let of_larger = larger * (least + 1);
+    Ok(match row < of_larger {
+        true => row / (least + 1) + 1,
+        false => larger + (row - of_larger) / least + 1,
+    } as u64)
 }
 
 /// NULL is no truth.
@@ -403,9 +457,10 @@ impl PartitionEvaluator for Evaluator {
 
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
         check()?;
-        if let Function::Neighbour { is_behind } = self.function.function {
-            self.row += 1;
-            return neighbour_of(values, self.row - 1, is_behind, self.arguments);
+        match self.function.function {
+            Function::Neighbour { is_behind } => return self.neighbour(values, is_behind),
+            Function::Bucket => return self.bucket(values),
+            _ => {}
         }
         if self.partition.is_none() {
             self.partition = Some(self.partition(values)?);
@@ -429,9 +484,7 @@ impl PartitionEvaluator for Evaluator {
         let place = match self.function.function {
             Function::Last => rows.last().map(|rows| rows.end - 1),
             Function::Nth => nth(&rows, number),
-            Function::Aggregate(_) | Function::First | Function::Neighbour { .. } => {
-                rows.first().map(|rows| rows.start)
-            }
+            _ => rows.first().map(|rows| rows.start),
         };
         match place {
             Some(place) => ScalarValue::try_from_array(column, place),

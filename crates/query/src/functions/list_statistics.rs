@@ -3,6 +3,7 @@
 //!
 //! What must hold: NULL is left out; values are the same if SQL's `IS NOT DISTINCT FROM` says so, and ordered as ORDER BY has them.
 
+use super::huge_bits::number;
 use super::lists::{comparable, items, picked, room_to_compare};
 use super::maps::maps;
 use super::moments::{Moments, Of, One, STATISTICS};
@@ -14,18 +15,20 @@ use crate::common_types::map_of;
 use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
+    Array, ArrayRef, AsArray, Decimal256Array, Float64Array, IntervalMonthDayNanoArray, ListArray,
     UInt32Array, UInt64Array,
 };
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit,
+    DataType, Decimal256Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalUnit,
 };
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind, QUANTILE_BETWEEN, QUANTILE_OF};
+use hushdb_storage::{TIMETZ, UHUGEINT};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -47,7 +50,9 @@ macro_rules! of_bits {
         (
             $names,
             |types| match types {
-                [list] if item(list)?.is_integer() => Some(vec![list_of(item(list)?)]),
+                [list] if item(list)?.is_integer() || is_huge(&item(list)?) => {
+                    Some(vec![list_of(item(list)?)])
+                }
                 _ => None,
             },
             |types, _| item(types.first()?),
@@ -100,7 +105,9 @@ fn of_any_values(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                     [list] if matches!(item(list)?, DataType::Timestamp(..)) => plain(types),
                     _ => points_in_time(types),
                 };
-                measured(types).or_else(moments).or_else(|| plain(types))
+                // Of a time with its zone, see `quantile.rs`.
+                let known = plain(types).filter(|_| item(&types[0]) != Some(TIMETZ));
+                measured(types).or_else(moments).or(known)
             },
             |types, _| item(types.first()?),
             median,
@@ -280,33 +287,20 @@ fn added<M: Moments>(numbers: impl Iterator<Item = f64>, of: Of) -> super::momen
     moments.answer(of)
 }
 
-fn bits(call: &Call<'_>, both: fn(i64, i64) -> i64) -> Result<ArrayRef> {
+fn bits(call: &Call<'_>, both: fn(u128, u128) -> u128) -> Result<ArrayRef> {
     let [lists] = call.take()?;
     let lists = lists.as_list::<i32>();
-    // Those of UBIGINT are read as the numbers that have the same bits.
-    let wraps = lists.value_type() == DataType::UInt64;
-    let values: Vec<i64> = match wraps {
-        true => {
-            let values = lists
-                .values()
-                .as_primitive::<datafusion::arrow::datatypes::UInt64Type>();
-            values.values().iter().map(|v| v.cast_signed()).collect()
-        }
-        false => {
-            let values = cast(lists.values(), &DataType::Int64)?;
-            values.as_primitive::<Int64Type>().values().to_vec()
-        }
+    let of = lists.value_type();
+    let values = cast(lists.values(), &UHUGEINT)?;
+    let values = values.as_primitive::<Decimal256Type>();
+    let joined = |row: usize| {
+        let known = items(lists, row).filter(|item| values.is_valid(*item));
+        let bits = known.map(|item| values.value(item).to_parts().0);
+        let bits = lists.is_valid(row).then(|| bits.reduce(both)).flatten();
+        bits.map(|bits| number(bits, &of))
     };
-    let of = |row: usize| {
-        let bits = items(lists, row).filter_map(|item| values.get(item).copied());
-        lists.is_valid(row).then(|| bits.reduce(both)).flatten()
-    };
-    let found: Vec<Option<i64>> = (0..lists.len()).map(of).collect();
-    if wraps {
-        let found = found.into_iter().map(|v| v.map(i64::cast_unsigned));
-        return Ok(Arc::new(found.collect::<UInt64Array>()));
-    }
-    Ok(cast(&Int64Array::from(found), &lists.value_type())?)
+    let joined = (0..lists.len()).map(joined).collect::<Decimal256Array>();
+    Ok(cast(&joined.with_data_type(UHUGEINT), &of)?)
 }
 
 /// The different values of one list: where each was first, and how often it is there.
@@ -494,7 +488,7 @@ fn quantiles(call: &Call<'_>, room: &mut Room, of_values: bool) -> Result<ArrayR
 }
 
 /// Where the value at a share of all lies; a negative share counts from the end.
-fn place(count: usize, share: f64) -> usize {
+pub(super) fn place(count: usize, share: f64) -> usize {
     let all = count as f64;
     let behind = (all - all * share.abs()).floor() as usize;
     let place = count.saturating_sub(behind).max(1) - 1;

@@ -1,14 +1,16 @@
 //! `list_sum(x)` and `list_avg(x)`: as `sum` and `avg` of the list's values, exact for integers, decimals and points in time.
 
+use super::interval_mean::{IntervalMean, parted};
 use super::sum::{averaged, overflow};
 use super::sum_numbers::{Sum, means};
 use super::whole::{Whole, item, list_of, registered};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, ListArray,
+    new_empty_array,
 };
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type, i256};
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
@@ -37,7 +39,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             _ => None,
         },
         |types, _| match item(types.first()?)? {
-            point if point.is_temporal() => Some(point),
+            point if point.is_temporal() || parted(&point).is_some() => Some(point),
             _ => Some(DataType::Float64),
         },
         |call, _| {
@@ -45,6 +47,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             let list = list.as_list::<i32>();
             match list.value_type() {
                 DataType::Float64 => averages::<f64>(list),
+                of if parted(&of).is_some() => interval_means(list),
                 _ => averages::<i128>(list),
             }
         },
@@ -69,6 +72,23 @@ fn averages<N: Sum>(list: &ListArray) -> Result<ArrayRef> {
         }
     }
     means(&sums, &counts, &of)
+}
+
+fn interval_means(list: &ListArray) -> Result<ArrayRef> {
+    let of = list.value_type();
+    let means = list.iter().map(|values| {
+        check()?;
+        let mut mean = IntervalMean::new(&of);
+        if let Some(values) = values {
+            mean.count(&values, 1)?;
+        }
+        mean.mean()
+    });
+    let means = means.collect::<Result<Vec<_>>>()?;
+    match means.is_empty() {
+        true => Ok(new_empty_array(&of)),
+        false => ScalarValue::iter_to_array(means),
+    }
 }
 
 /// The type of a sum of such items.

@@ -1,8 +1,10 @@
 //! `quantile_cont(x, share)`, `percentile_cont(share) WITHIN GROUP (ORDER BY x)` and `median(x)`: the value that so many of all are
-//! less than, between two values where it falls between them.
+//! less than, between two values where it falls between them. The median of what has nothing between two values is one of them.
 //!
 //! What must hold: an extreme between two extremes is one of them; a decimal keeps its type, and so do points in time, of which days are.
 
+use super::frame_values::FrameValues;
+use super::middle::Middle;
 use super::plain::called;
 use super::whole::listed;
 use crate::common_types::number_kind::{MAX_DIGITS_128, is_huge};
@@ -24,6 +26,7 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 use hushdb_sql::Error;
+use hushdb_storage::TIMETZ;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,7 +45,7 @@ pub(super) fn all() -> [Arc<AggregateUDF>; 2] {
     ]
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Quantile {
     name: &'static str,
     aliases: Vec<String>,
@@ -52,6 +55,12 @@ struct Quantile {
 impl Quantile {
     fn is_median(&self) -> bool {
         self.name == "median"
+    }
+
+    /// Whether the answer is one of the values, since there is nothing between two of them. A time with its zone has others between, of
+    /// which DuckDB says a zone that nobody has.
+    fn takes_one(&self, of: &DataType) -> bool {
+        self.is_median() && kept(of).is_none() && *of != TIMETZ
     }
 
     fn asked(&self, args: &AccumulatorArgs<'_>) -> Result<Asked> {
@@ -145,22 +154,37 @@ impl AggregateUDFImpl for Quantile {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [_, DataType::List(_)] => Err(Error::unsupported("several quantiles at once").into()),
-            [of, ..] if kept(of).is_some() => Ok(of.clone()),
+            [of, ..] if kept(of).is_some() || self.takes_one(of) => Ok(of.clone()),
             _ => Err(Error::unsupported(format!("'{}'", called(self.name, types))).into()),
         }
     }
 
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
+        let to = self.return_type(&types)?;
+        Ok(Arc::new(match fields {
+            // One of the values is JSON where they are.
+            [of] if self.takes_one(&to) => of.as_ref().clone().with_nullable(true),
+            _ => Field::new(self.name, to, true),
+        }))
+    }
+
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let of = args
-            .input_fields
-            .first()
-            .and_then(|of| kept(of.data_type()));
+        let of = args.input_fields.first().map(|of| of.data_type());
+        let of = of.and_then(|of| match self.takes_one(of) {
+            true => Some(of.clone()),
+            false => kept(of),
+        });
         let item = Field::new_list_field(of.unwrap_or(DataType::Float64), true);
         let name = format_state_name(args.name, "values");
         Ok(vec![Field::new_list(name, item, true).into()])
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let of = args.return_field.data_type();
+        if self.takes_one(of) {
+            return Ok(Box::new(Middle::new(of, args.is_distinct)));
+        }
         let asked = self.asked(&args)?;
         Ok(match is_exact(&asked.to) {
             true => Box::new(Values::<i128>::new(asked)),
@@ -168,8 +192,15 @@ impl AggregateUDFImpl for Quantile {
         })
     }
 
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
-        true
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        match self.takes_one(args.return_field.data_type()) {
+            true => Ok(FrameValues::of(self.clone(), &args)),
+            false => self.accumulator(args),
+        }
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        !self.takes_one(args.return_field.data_type())
     }
 
     fn create_groups_accumulator(

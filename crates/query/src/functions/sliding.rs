@@ -3,7 +3,9 @@
 
 use super::bits_of_values::{Join, JoinedBits};
 use super::frame_values::FrameValues;
+use super::huge_bits::HugeBits;
 use super::room::Memory;
+use crate::common_types::number_kind::is_huge;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
@@ -35,11 +37,17 @@ struct Sliding {
 }
 
 impl Sliding {
-    /// Whether it joins BITs.
+    /// Whether it joins what the library's does not: BITs, and integers of 128 bits.
     fn joins(&self, types: &[DataType]) -> bool {
         self.bits.is_some()
             && self.name().starts_with("bit_")
-            && matches!(types, [of] if *of == BIT)
+            && matches!(types, [of] if *of == BIT || is_huge(of))
+    }
+
+    /// How it joins them, if it does.
+    fn joined(&self, args: &AccumulatorArgs<'_>) -> Option<Join> {
+        let of = args.return_field.data_type().clone();
+        self.bits.filter(|_| self.joins(&[of]))
     }
 }
 
@@ -82,6 +90,10 @@ impl AggregateUDFImpl for Sliding {
             false => DataType::Int64,
         };
         let field = |ty: &DataType| match ty {
+            // The library's counts no numbers with a point; what is written of two says whether they differ.
+            of if self.name() == "approx_distinct" && of.is_floating() => {
+                Arc::new(Field::new("", DataType::Utf8View, true))
+            }
             DataType::Null if self.bits.is_some() => Arc::new(Field::new("", null.clone(), true)),
             ty => Arc::new(Field::new("", ty.clone(), true)),
         };
@@ -92,31 +104,41 @@ impl AggregateUDFImpl for Sliding {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         if self.joins(arg_types) {
-            return Ok(BIT);
+            return Ok(arg_types[0].clone());
         }
         self.planned.return_type(arg_types)
     }
 
     fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
-        if arg_fields.iter().any(|field| *field.data_type() == BIT) && self.bits.is_some() {
-            return Ok(Arc::new(Field::new(self.name(), BIT, true)));
+        match arg_fields {
+            [of] if self.joins(&[of.data_type().clone()]) => {
+                let of = of.data_type().clone();
+                return Ok(Arc::new(Field::new(self.name(), of, true)));
+            }
+            _ => {}
         }
         self.planned.return_field(arg_fields)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        if *args.return_field.data_type() == BIT && self.bits.is_some() {
-            return Ok(vec![Arc::new(Field::new(args.name, BIT, true))]);
+        let of = args.return_field.data_type().clone();
+        if self.joins(std::slice::from_ref(&of)) {
+            return Ok(vec![Arc::new(Field::new(args.name, of, true))]);
         }
         self.planned.state_fields(args)
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        if let Some(bits) = self.bits.filter(|_| *args.return_field.data_type() == BIT) {
+        if let Some(bits) = self.joined(&args) {
+            let of = args.return_field.data_type();
             if bits == Join::Xor && args.is_distinct {
-                return Err(Error::unsupported("bit_xor(DISTINCT x) of BITs").into());
+                let what = "bit_xor(DISTINCT x) of BITs and integers of 128 bits";
+                return Err(Error::unsupported(what).into());
             }
-            return Ok(Box::new(JoinedBits::new(bits, &self.memory)));
+            return Ok(match *of == BIT {
+                true => Box::new(JoinedBits::new(bits, &self.memory)),
+                false => Box::new(HugeBits::new(bits, of)),
+            });
         }
         self.planned.accumulator(args)
     }
@@ -124,7 +146,7 @@ impl AggregateUDFImpl for Sliding {
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
         // The library's would count a value as often as it comes.
         !(args.is_distinct && self.bits == Some(Join::Xor))
-            && *args.return_field.data_type() != BIT
+            && self.joined(&args).is_none()
             && self.planned.groups_accumulator_supported(args)
     }
 
@@ -139,8 +161,8 @@ impl AggregateUDFImpl for Sliding {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        let of_bits = *args.return_field.data_type() == BIT;
-        let Some(bits) = self.bits.filter(|_| !of_bits && !args.is_distinct) else {
+        let joins = self.joined(&args).is_some();
+        let Some(bits) = self.bits.filter(|_| !joins && !args.is_distinct) else {
             return Ok(FrameValues::of(self.clone(), &args));
         };
         Ok(Box::new(Counted {

@@ -2,6 +2,7 @@
 //! error. As in DuckDB, `avg` of any number is a DOUBLE, of a point in time another one. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
 use super::frame_values::FrameValues;
+use super::interval_mean::{IntervalMean, parted};
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
@@ -86,7 +87,10 @@ fn summand(input: &DataType, answer: Answer) -> Option<DataType> {
         DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
         DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
         DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
-        other => return point_in_time(other).filter(|_| answer == Answer::Avg),
+        other => {
+            let mean = parted(other).or_else(|| point_in_time(other));
+            return mean.filter(|_| answer == Answer::Avg);
+        }
     })
 }
 
@@ -123,9 +127,6 @@ impl AggregateUDFImpl for ExactSum {
         };
         match summand(input, self.answer) {
             Some(of) => Ok(vec![of]),
-            None if matches!(input, DataType::Interval(_)) && self.answer == Answer::Avg => {
-                Err(Error::unsupported("avg of intervals").into())
-            }
             None => plan_err!(
                 "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 called(self.name(), arg_types)
@@ -135,7 +136,9 @@ impl AggregateUDFImpl for ExactSum {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         Ok(match self.answer {
-            Answer::Avg if arg_types[0].is_temporal() => arg_types[0].clone(),
+            Answer::Avg if arg_types[0].is_temporal() || parted(&arg_types[0]).is_some() => {
+                arg_types[0].clone()
+            }
             Answer::PostgresSum if arg_types[0] == DataType::Int32 => DataType::Int64,
             Answer::Sum | Answer::PostgresSum if is_whole(&arg_types[0]) => HUGEINT,
             Answer::Sum | Answer::PostgresSum => state_type(&arg_types[0]),
@@ -145,7 +148,17 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let total = Total::new(self.answer, args.expr_fields[0].data_type());
+        let input = args.expr_fields[0].data_type();
+        if parted(input).is_some() {
+            return match args.is_distinct {
+                true => Err(Error::unsupported(
+                    "avg(DISTINCT x) of times with a zone beside other aggregates",
+                )
+                .into()),
+                false => Ok(Box::new(IntervalMean::new(input))),
+            };
+        }
+        let total = Total::new(self.answer, input);
         let seen = HashSet::new();
         Ok(match args.is_distinct {
             true => Box::new(DistinctTotal { total, seen }),
@@ -157,10 +170,7 @@ impl AggregateUDFImpl for ExactSum {
         if args.is_distinct {
             return Ok(FrameValues::of(self.clone(), &args));
         }
-        Ok(Box::new(Total::new(
-            self.answer,
-            args.expr_fields[0].data_type(),
-        )))
+        self.accumulator(args)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -170,6 +180,9 @@ impl AggregateUDFImpl for ExactSum {
             return Ok(vec![
                 Field::new_list(format_state_name(args.name, "distinct"), item, false).into(),
             ]);
+        }
+        if parted(input).is_some() {
+            return Ok(IntervalMean::state_fields(args.name));
         }
         let mut fields =
             vec![Field::new(format_state_name(args.name, "sum"), state_type(input), true).into()];
@@ -187,7 +200,7 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        !args.is_distinct
+        !args.is_distinct && parted(args.expr_fields[0].data_type()).is_none()
     }
 
     fn create_groups_accumulator(

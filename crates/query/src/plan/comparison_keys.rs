@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
     LogicalPlanBuilder, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
+use hushdb_sql::Error;
 use std::sync::Arc;
 
 /// The rule; see the module.
@@ -176,35 +177,43 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             keyed
         }
-        Expr::AggregateFunction(AggregateFunction { func, params }) => {
-            let mut changed = false;
-            for sort in &mut params.order_by {
-                changed |= take_key(&mut sort.expr, schema, has_key);
-            }
-            if params.distinct {
-                // Zeros of both signs are one value.
-                for arg in &mut params.args {
-                    changed |= take_key(arg, schema, DataType::is_floating);
-                }
-            }
-            let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| key_type(&ty).is_some());
-            if params.args.iter().any(by_key)
-                && let Some(extreme) = extreme_of_keys(func, None)
-            {
-                *func = extreme;
-                changed = true;
-            }
-            if params.distinct && func.name() == "count" {
-                for arg in &mut params.args {
-                    changed |= count_by_key(arg, schema)?;
-                }
-            }
-            changed
-        }
+        Expr::AggregateFunction(aggregate) => aggregate_keys(aggregate, schema)?,
         Expr::WindowFunction(window) => window_keys(window, schema)?,
         _ => false,
     };
     Ok(transformed(expr, changed))
+}
+
+fn aggregate_keys(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<bool> {
+    let AggregateFunction { func, params } = aggregate;
+    let mut changed = false;
+    for sort in &mut params.order_by {
+        changed |= take_key(&mut sort.expr, schema, has_key);
+    }
+    if params.distinct {
+        // Zeros of both signs are one value.
+        for arg in &mut params.args {
+            changed |= take_key(arg, schema, DataType::is_floating);
+        }
+    }
+    let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| key_type(&ty).is_some());
+    if params.args.iter().any(by_key)
+        && let Some(extreme) = extreme_of_keys(func, None)
+    {
+        *func = extreme;
+        changed = true;
+    }
+    let is_interval = |arg: &Expr| matches!(arg.get_type(schema), Ok(DataType::Interval(_)));
+    if params.distinct && func.name() == "avg" && params.args.iter().any(is_interval) {
+        // The library would count a month and thirty days as two.
+        return Err(Error::unsupported("avg(DISTINCT x) of intervals").into());
+    }
+    if params.distinct && func.name() == "count" {
+        for arg in &mut params.args {
+            changed |= count_by_key(arg, schema)?;
+        }
+    }
+    Ok(changed)
 }
 
 /// Of lists and structs the library keeps slices of whole batches, and counts the memory of all of a batch for each value of it.

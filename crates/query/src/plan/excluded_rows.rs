@@ -1,16 +1,16 @@
 //! `EXCLUDE` of frames, and frames whose ends are computed: where a window has a mark of it, its function becomes one that knows what its
-//! frames are. So do `lag` and `lead` of a computed row.
+//! frames are. So do `lag`, `lead`, `nth_value` and `ntile` of a computed number.
 //!
 //! What must hold: it comes behind all rules that change what aggregates are, or the types of their arguments.
 
 use super::operators::cast;
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::{
-    Excluded, Frame, FrameEnd, FrameUnits, ROUNDING_CAST, excluding, neighbour,
+    Excluded, Frame, FrameEnd, FrameUnits, ROUNDING_CAST, excluding, of_computed,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{Sort, WindowFunction};
@@ -43,7 +43,7 @@ impl ExcludedRows {
         };
         let (without, frame) = (take(EXCLUDE), take(FRAME));
         if without.is_none() && frame.is_none() {
-            return Ok(self.of_computed_row(window));
+            return Ok(self.of_computed_number(window));
         }
         let without = match &without {
             Some(mark) => excluded(mark)?,
@@ -74,26 +74,33 @@ impl ExcludedRows {
         Ok(Transformed::yes(Expr::WindowFunction(window)))
     }
 
-    /// `lag(x, n)` where `n` is no constant, or NULL: there is no such row then, whether NULLs are passed over or not.
-    fn of_computed_row(&self, mut window: Box<WindowFunction>) -> Transformed<Expr> {
-        let name = window.fun.name();
-        let far = window.params.args.get(1).map(is_unknown);
-        let of_another = matches!(name, "lag" | "lead")
-            && match far {
-                Some(Some(is_unknown)) => is_unknown,
-                Some(None) => window.params.null_treatment.is_none(),
-                None => false,
-            };
-        if of_another {
-            window.fun = neighbour(name, &self.memory);
-            window.params.null_treatment = None;
-            if let Some(far) = window.params.args.get_mut(1) {
-                *far = cast(std::mem::take(far), DataType::Int64);
-            }
-            return Transformed::yes(Expr::WindowFunction(window));
+    /// `lag(x, n)` where `n` is no constant, or NULL: there is no such row then, whether NULLs are passed over or not. And `nth_value(x, n)` and
+    /// `ntile(n)`, of which the library takes a constant from 1 alone.
+    fn of_computed_number(&self, mut window: Box<WindowFunction>) -> Transformed<Expr> {
+        let args = &mut window.params.args;
+        let number = match window.fun.name() {
+            "lag" | "lead" => args.get_mut(1).filter(|far| is_unknown(far) != Some(false)),
+            "nth_value" => args.get_mut(1).filter(|number| !counts(number)),
+            "ntile" => args.first_mut().filter(|number| !counts(number)),
+            _ => None,
+        };
+        let Some(number) = number else {
+            return Transformed::no(Expr::WindowFunction(window));
+        };
+        *number = cast(std::mem::take(number), DataType::Int64);
+        if let Some(function) = of_computed(window.fun.name(), &self.memory) {
+            window.fun = function;
         }
-        Transformed::no(Expr::WindowFunction(window))
+        Transformed::yes(Expr::WindowFunction(window))
     }
+}
+
+/// Whether a number is written that counts something from 1.
+fn counts(number: &Expr) -> bool {
+    let number = number
+        .as_literal()
+        .and_then(|number| number.cast_to(&DataType::Int64).ok());
+    matches!(number, Some(ScalarValue::Int64(Some(number))) if number > 0)
 }
 
 impl AnalyzerRule for ExcludedRows {

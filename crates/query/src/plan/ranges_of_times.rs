@@ -8,6 +8,7 @@ use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{ExprSchemable, WindowFrameBound, WindowFrameUnits};
 use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::TIMETZ;
 
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const DAYS_PER_MONTH: i128 = 30;
@@ -23,7 +24,11 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
     if frame.units == WindowFrameUnits::Range && of.is_integer() {
         return Ok(whole(&mut frame.start_bound) | whole(&mut frame.end_bound));
     }
-    if frame.units != WindowFrameUnits::Range || !of.is_temporal() {
+    if frame.units != WindowFrameUnits::Range {
+        return Ok(false);
+    }
+    if !of.is_temporal() || matches!(of, DataType::Interval(_)) {
+        refuse_distance(&of, [&frame.start_bound, &frame.end_bound])?;
         return Ok(false);
     }
     if is_time(&of) {
@@ -38,6 +43,25 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
         *far = distance(&of, far, which)?;
     }
     Ok(true)
+}
+
+/// Refuses a distance from what has none, which the library would take for the value that it is written as.
+fn refuse_distance(of: &DataType, bounds: [&WindowFrameBound; 2]) -> Result<()> {
+    let is_far = bounds.iter().any(|bound| match bound {
+        WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far) => !far.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    });
+    if of.is_numeric() || of.is_null() || !is_far {
+        return Ok(());
+    }
+    if matches!(of, DataType::Interval(_)) || *of == TIMETZ {
+        let what = format!("a RANGE of distances from {}", type_name(of));
+        return Err(Error::unsupported(what).into());
+    }
+    plan_err!(
+        "No function matches the given name and argument types '-({}, INTEGER_LITERAL)'. You might need to add explicit type casts.",
+        type_name(of)
+    )
 }
 
 /// Between whole numbers a distance of 1.5 is one of 1.

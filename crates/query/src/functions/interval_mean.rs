@@ -1,0 +1,162 @@
+//! `IntervalMean`: the accumulator of `avg` of intervals, and of times of day with a zone, which is that of UTC.
+//!
+//! What must hold: months, days and microseconds add up apart, so that a frame takes back what it had; a month that does not divide is thirty
+//! days. As in DuckDB, microseconds that do not divide are added whole.
+
+use super::time_tz::times;
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{
+    DataType, Field, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit,
+};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Accumulator;
+use datafusion::logical_expr::utils::format_state_name;
+use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::{TIMETZ, TimeTz};
+
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+const DAYS_PER_MONTH: i64 = 30;
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+/// Sums, and how many values they are of.
+#[derive(Debug)]
+pub(super) struct IntervalMean {
+    of: DataType,
+    months: i64,
+    days: i64,
+    micros: i64,
+    count: i64,
+}
+
+/// The type in which such values are added up; `None` of others.
+pub(super) fn parted(of: &DataType) -> Option<DataType> {
+    match of {
+        DataType::Interval(_) => Some(INTERVAL),
+        of => (*of == TIMETZ).then_some(TIMETZ),
+    }
+}
+
+fn overflow() -> Error {
+    let what = "Overflow in avg: the sum of the intervals does not fit";
+    Error::new(ErrorKind::OutOfRange, what)
+}
+
+impl IntervalMean {
+    pub(super) fn new(of: &DataType) -> Self {
+        Self {
+            of: of.clone(),
+            months: 0,
+            days: 0,
+            micros: 0,
+            count: 0,
+        }
+    }
+
+    pub(super) fn state_fields(name: &str) -> Vec<FieldRef> {
+        let field = |part| Field::new(format_state_name(name, part), DataType::Int64, false).into();
+        ["months", "days", "micros", "count"].map(field).into()
+    }
+
+    fn add(&mut self, parts: [i64; 3], count: i64) -> Result<(), Error> {
+        let [months, days, micros] = parts;
+        let sum = |sum: i64, part: i64| sum.checked_add(part).ok_or_else(overflow);
+        self.months = sum(self.months, months)?;
+        self.days = sum(self.days, days)?;
+        self.micros = sum(self.micros, micros)?;
+        self.count += count;
+        Ok(())
+    }
+
+    /// Adds values, or takes them back.
+    pub(super) fn count(&mut self, values: &ArrayRef, sign: i64) -> Result<()> {
+        if self.of == TIMETZ {
+            for time in times(values).flatten() {
+                self.add([0, 0, sign * micros_of_utc(time)], sign)?;
+            }
+            return Ok(());
+        }
+        for value in values
+            .as_primitive::<IntervalMonthDayNanoType>()
+            .iter()
+            .flatten()
+        {
+            let parts = [
+                value.months.into(),
+                value.days.into(),
+                value.nanoseconds / 1000,
+            ];
+            self.add(parts.map(|part| sign * part), sign)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn mean(&self) -> Result<ScalarValue> {
+        if self.count == 0 {
+            return ScalarValue::try_from(&self.of);
+        }
+        let count = self.count;
+        if self.of == TIMETZ {
+            let mean = TimeTz::new(self.micros / count, 0).ok_or_else(overflow)?;
+            let bytes = mean.to_bytes().to_vec();
+            return Ok(ScalarValue::FixedSizeBinary(8, Some(bytes)));
+        }
+        // The sums are intervals, too.
+        let fits = |part: i64| i32::try_from(part).map_err(|_| overflow());
+        let (months, days) = (i64::from(fits(self.months)?), i64::from(fits(self.days)?));
+        let days_left = months % count * DAYS_PER_MONTH;
+        let micros_left = i128::from(days % count + days_left % count) * i128::from(MICROS_PER_DAY);
+        let whole = i128::from(self.micros / count + self.micros % count);
+        let nanos = (whole + micros_left / i128::from(count)) * 1000;
+        let mean = IntervalMonthDayNano {
+            months: fits(months / count)?,
+            days: fits(days / count + days_left / count)?,
+            nanoseconds: i64::try_from(nanos).map_err(|_| overflow())?,
+        };
+        Ok(ScalarValue::IntervalMonthDayNano(Some(mean)))
+    }
+}
+
+/// A time of day in UTC.
+fn micros_of_utc(time: TimeTz) -> i64 {
+    let micros = time.micros() - i64::from(time.offset()) * MICROS_PER_SECOND;
+    micros.rem_euclid(MICROS_PER_DAY)
+}
+
+impl Accumulator for IntervalMean {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.count(&values[0], 1)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.count(&values[0], -1)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.mean()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let parts = [self.months, self.days, self.micros, self.count];
+        Ok(parts.map(ScalarValue::from).into())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let [months, days, micros, count] =
+            [0, 1, 2, 3].map(|part| states[part].as_primitive::<Int64Type>());
+        for row in 0..count.len() {
+            let parts = [months, days, micros].map(|parts| parts.value(row));
+            self.add(parts, count.value(row))?;
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+}
