@@ -8,8 +8,8 @@ use super::reading::parse_query;
 use crate::error::{Error, Result};
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, TableFactor, Value,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, OrderByExpr, OrderByKind, Query,
+    SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
 };
 use std::ops::ControlFlow;
 
@@ -289,6 +289,10 @@ pub(super) fn select_values(body: &mut SetExpr) -> Result<()> {
     };
     let has_query = |expr: &Expr| match expr {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        // ARRAY(SELECT ...).
+        Expr::Function(function) if matches!(function.args, FunctionArguments::Subquery(_)) => {
+            ControlFlow::Break(())
+        }
         _ => ControlFlow::Continue(()),
     };
     let rows: Vec<&Vec<Expr>> = values.rows.iter().map(|row| &row.content).collect();
