@@ -55,6 +55,10 @@ impl Generated {
     /// # Errors
     /// `Constraint` where one cannot be computed.
     pub(in crate::exec) fn fill(&self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        // Constants are computed without rows, too, and may have no value.
+        if batch.num_rows() == 0 {
+            return Ok(batch);
+        }
         for (at, name, expr) in &self.0 {
             let values = expr.evaluate(&batch).map_err(Error::from);
             let values = values.and_then(|values| Ok(values.into_array(batch.num_rows())?));
