@@ -366,6 +366,9 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if let Err(error) = written::name_items(select) {
+            return ControlFlow::Break(Box::new(error));
+        }
         named_alike::leave_out_names(select);
         chosen_groups::having_items(select, self.place.is_aggregate);
         chosen_groups::no_groups_of_constants(select, self.place.is_aggregate);

@@ -3,8 +3,10 @@
 use crate::calls::all_unnamed;
 use crate::error::{Error, Result};
 use crate::template::template;
+use crate::value_names::within_brackets;
 use sqlparser::ast::{
-    CaseWhen, Expr, Function, FunctionArguments, Value, helpers::attached_token::AttachedToken,
+    CaseWhen, Expr, Function, FunctionArguments, Select, SelectItem, Value,
+    helpers::attached_token::AttachedToken,
 };
 use std::collections::HashSet;
 
@@ -18,7 +20,7 @@ pub(super) fn replaced(expr: &Expr) -> Result<Option<Expr>> {
     };
     let called = function.name.to_string().to_ascii_lowercase();
     match (called.as_str(), args.as_slice()) {
-        ("alias", [of]) => named(of).map(Some),
+        ("alias", [of]) => named(of, shown(of)).map(Some),
         ("switch", [Expr::Map(_), ..] | [_, _] | [_, _, _]) => chosen(&args).map(Some),
         _ => Ok(None),
     }
@@ -38,9 +40,28 @@ fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
     }
 }
 
+/// Calls of `alias` that have a name themselves, which is their value.
+pub(super) fn name_items(select: &mut Select) -> Result<()> {
+    for item in &mut select.projection {
+        let SelectItem::ExprWithAlias { expr, alias } = item else {
+            continue;
+        };
+        let Expr::Function(function) = &*expr else {
+            continue;
+        };
+        if !function.name.to_string().eq_ignore_ascii_case("alias") {
+            continue;
+        }
+        if let Some([of]) = plain_arguments(function).as_deref() {
+            *expr = named(of, alias.value.clone())?;
+        }
+    }
+    Ok(())
+}
+
 /// The name of an expression. It is there still, so that what it names is looked for.
-fn named(of: &Expr) -> Result<Expr> {
-    let name = Expr::value(Value::SingleQuotedString(shown(of)));
+fn named(of: &Expr, name: String) -> Result<Expr> {
+    let name = Expr::value(Value::SingleQuotedString(name));
     template(
         "CASE WHEN false THEN CAST($1 AS VARCHAR) ELSE $2 END",
         &[of.clone(), name],
@@ -55,6 +76,7 @@ fn shown(of: &Expr) -> String {
             .map(|name| name.value.clone())
             .unwrap_or_default(),
         Expr::Nested(inner) => shown(inner),
+        Expr::Function(call) => within_brackets(call).map_or_else(|| of.to_string(), shown),
         Expr::BinaryOp { left, op, right } => format!("({} {op} {})", shown(left), shown(right)),
         other => other.to_string(),
     }
