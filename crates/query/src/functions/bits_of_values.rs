@@ -48,6 +48,7 @@ impl AggregateUDFImpl for BitsOfValues {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let is_whole = |ty: &DataType| ty.is_integer() || *ty == HUGEINT || ty.is_null();
         match types {
+            [of] if of.is_null() => Ok(vec![DataType::Null]),
             [_] => plan_err!(
                 "Could not retrieve required statistics. Alternatively, try by providing the statistics explicitly: BITSTRING_AGG(col, min, max)"
             ),
@@ -119,7 +120,10 @@ impl SeenValues {
 impl Accumulator for SeenValues {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [of, least, greatest] = values else {
-            return internal_err!("bitstring_agg takes three arguments");
+            return match values {
+                [of] if of.data_type().is_null() => Ok(()),
+                _ => internal_err!("bitstring_agg takes three arguments"),
+            };
         };
         let [of, least, greatest] =
             [of, least, greatest].map(|array| array.as_primitive::<Decimal256Type>());
