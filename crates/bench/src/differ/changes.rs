@@ -6,7 +6,7 @@ use hushdb::ErrorKind;
 use hushdb_querygen::{Action, Answer, Expression, Insert, Rows, Table, Value};
 
 /// The excuses. Behind a statement stands how its tables are made.
-pub(super) const EXCUSES: [Excuse; 11] = [
+pub(super) const EXCUSES: [Excuse; 13] = [
     Excuse {
         name: "rows of one key in ON CONFLICT",
         applies: |seen| match seen.ours {
@@ -112,6 +112,9 @@ pub(super) const EXCUSES: [Excuse; 11] = [
                 && match (seen.ours, seen.theirs) {
                     // A row that its value lets in may break a rule.
                     (Outcome::Rows(_), Err(theirs)) => theirs.starts_with("Constraint Error"),
+                    (Outcome::Error(ErrorKind::Constraint, text), Ok(_)) => {
+                        text.starts_with("NOT NULL constraint failed")
+                    }
                     _ => other_rows_alone(seen),
                 }
         },
@@ -124,6 +127,30 @@ pub(super) const EXCUSES: [Excuse; 11] = [
                     (Outcome::Error(kind, _), Ok(_)) => VALUE_ERRORS.contains(kind),
                     _ => false,
                 }
+        },
+    },
+    Excuse {
+        name: "an ASOF JOIN by a generated column that is a constant",
+        applies: |seen| {
+            let misses = |error: &String| error == "Binder Error: Missing ASOF JOIN inequality";
+            let words = [GENERATED, " ASOF "];
+            words.iter().all(|words| seen.sql.contains(words))
+                && matches!(seen.ours, Outcome::Rows(_))
+                && seen.theirs.as_ref().is_err_and(misses)
+        },
+    },
+    Excuse {
+        name: "a list comprehension with IF in ON CONFLICT",
+        applies: |seen| {
+            let is_unknown = |error: &String| {
+                error.starts_with("Binder Error: Table ")
+                    && error.contains(" does not have a column named \"v")
+            };
+            let words = [" ON CONFLICT ", " FOR v", " IF "];
+            is_insert(seen)
+                && words.iter().all(|words| seen.sql.contains(words))
+                && matches!(seen.ours, Outcome::Rows(_))
+                && seen.theirs.as_ref().is_err_and(is_unknown)
         },
     },
     Excuse {

@@ -196,7 +196,28 @@ impl Differ {
         if theirs.is_err_and(|error| is_fatal(&error)) {
             self.fill(&case.world)?;
         }
-        Ok(verdict)
+        let is_other = verdict == Verdict::Failure("other rows");
+        match is_other && self.contradicts_itself(case, &ours)? {
+            true => Ok(Verdict::Excused("a view beside a table of its rows")),
+            false => Ok(verdict),
+        }
+    }
+
+    /// Whether DuckDB has HushDB's answer where tables with their rows stand in the place of views.
+    fn contradicts_itself(&mut self, case: &Case, ours: &Outcome) -> Result<bool> {
+        if case.world.views.is_empty() {
+            return Ok(false);
+        }
+        self.theirs.fill_with_tables(&case.world)?;
+        let theirs = self.theirs.run(&case.query.to_string())?;
+        self.theirs.fill(&case.world)?;
+        Ok(judge(&Seen {
+            sql: "",
+            ordered: !case.query.order.is_empty(),
+            change: None,
+            ours,
+            theirs: &theirs,
+        }) == Verdict::Same)
     }
 
     fn run(&mut self, sql: &str) -> Result<(Outcome, Reply)> {

@@ -30,11 +30,25 @@ impl Theirs {
 
     /// Makes the world's tables in an empty database; says which statements failed.
     pub(super) fn fill(&mut self, world: &World) -> Result<Vec<(String, Reply)>> {
+        self.run_anew(world.statements())
+    }
+
+    /// As `fill`, with tables that have the rows of the views.
+    pub(super) fn fill_with_tables(&mut self, world: &World) -> Result<()> {
+        let statements = world.statements().into_iter();
+        let statements = statements.map(|sql| match sql.strip_prefix("CREATE VIEW ") {
+            Some(view) => format!("CREATE TABLE {view}"),
+            None => sql,
+        });
+        self.run_anew(statements.collect()).map(|_| ())
+    }
+
+    /// Runs statements in an empty database.
+    fn run_anew(&mut self, statements: Vec<String>) -> Result<Vec<(String, Reply)>> {
         if self.process.ask(&json!({"op": "reset"})).is_err() {
             self.process = Process::start(&self.rival)?;
         }
-        let statements = world.statements().into_iter();
-        let run = statements.map(|sql| {
+        let run = statements.into_iter().map(|sql| {
             let reply = self.run(&sql)?;
             Ok((sql, reply))
         });
