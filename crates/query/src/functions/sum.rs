@@ -468,6 +468,9 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
         self.sums.resize(total_num_groups, N::default());
         self.counts.resize(total_num_groups, 0);
         let (sums, counts) = (self.sums.as_mut_slice(), self.counts.as_mut_slice());
+        if opt_filter.is_none() && N::add_to_few(&values[0], group_indices, sums, counts) {
+            return Ok(());
+        }
         let mut fits = true;
         N::each(&values[0], opt_filter, |i, value| {
             let group = group_indices[i];

@@ -16,6 +16,8 @@ use hushdb_storage::HUGEINT;
 use std::sync::Arc;
 
 pub(super) const MAX_DIGITS: u8 = 38;
+/// Groups whose sums fit into the processor's nearest memory; a power of two.
+const FEW_GROUPS: usize = 64;
 const LIMIT: i128 = 10i128.pow(38) - 1;
 
 /// A running sum: exact for integers and decimals, in 64-bit floating point for floats.
@@ -26,6 +28,11 @@ pub(super) trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
         filter: Option<&BooleanArray>,
         each: impl FnMut(usize, Self),
     ) -> Result<()>;
+    /// Adds each value to the sum of its group, and 1 to the group's count, in a way that is made for few groups; false, and nothing
+    /// added, where it is not made for these.
+    fn add_to_few(_: &dyn Array, _groups: &[usize], _: &mut [Self], _counts: &mut [i64]) -> bool {
+        false
+    }
     /// False when the sum no longer fits.
     fn add(&mut self, value: Self) -> bool;
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef;
@@ -78,6 +85,23 @@ impl Sum for i128 {
             other => return exec_err!("sum over {other} was not planned"),
         }
         Ok(())
+    }
+
+    fn add_to_few(
+        values: &dyn Array,
+        groups: &[usize],
+        sums: &mut [Self],
+        counts: &mut [i64],
+    ) -> bool {
+        if values.null_count() > 0 || sums.len() > FEW_GROUPS {
+            return false;
+        }
+        let words = match values.data_type() {
+            DataType::Int64 => values.as_primitive::<Int64Type>().values(),
+            DataType::Decimal64(..) => values.as_primitive::<Decimal64Type>().values(),
+            _ => return false,
+        };
+        add_small_words(words, groups, sums, counts)
     }
 
     #[inline]
@@ -226,6 +250,43 @@ fn total_of<T: ArrowPrimitiveType>(
     }
 }
 
+/// Adds numbers to sums of few groups, by way of sums of 64 bits: one for every second row, which the processor need not finish
+/// before it goes on with the next. False where numbers are so large that those might not hold them, or where a sum might not.
+fn add_small_words(words: &[i64], groups: &[usize], sums: &mut [i128], counts: &mut [i64]) -> bool {
+    let bits = words
+        .iter()
+        .fold(0, |bits, word| bits | (word ^ (word >> 63)));
+    let is_small = bits.leading_zeros() > (words.len() as u64).checked_ilog2().unwrap_or(0) + 1;
+    let has_room = sums.iter().all(|sum| sum.unsigned_abs() < 1 << 126);
+    if !is_small || !has_room {
+        return false;
+    }
+    let mut parts = [[(0_i64, 0_i64); FEW_GROUPS]; 2];
+    let [even, odd] = &mut parts;
+    let add = |part: &mut [(i64, i64); FEW_GROUPS], group: usize, word: i64| {
+        let (sum, count) = &mut part[group % FEW_GROUPS];
+        *sum += word;
+        *count += 1;
+    };
+    let (pairs, last) = words.as_chunks::<2>();
+    let (group_pairs, last_group) = groups.as_chunks::<2>();
+    for ([a, b], [of_a, of_b]) in pairs.iter().zip(group_pairs) {
+        add(even, *of_a, *a);
+        add(odd, *of_b, *b);
+    }
+    for (word, group) in last.iter().zip(last_group) {
+        add(even, *group, *word);
+    }
+    for (at, (sum, count)) in sums.iter_mut().zip(counts).enumerate() {
+        for part in &parts {
+            let (more, rows) = part[at];
+            *sum += i128::from(more);
+            *count += rows;
+        }
+    }
+    true
+}
+
 /// A sum by the halves of each number, of which the processor adds several at once.
 fn sum_of_words(values: &[i64]) -> Option<i128> {
     let low = |values: &[i64]| {
@@ -294,6 +355,59 @@ mod tests {
                 prop_assert_eq!(total(array), added_one_by_one(array));
             }
         }
+    }
+
+    /// Sums and counts of groups, by the way for few of them, which says whether it was one, and one by one.
+    fn grouped(values: &dyn Array, groups: &[usize]) -> (bool, [(Vec<i128>, Vec<i64>); 2]) {
+        let count = groups.iter().max().map_or(0, |last| last + 1);
+        let empty = (vec![7_i128; count], vec![1_i64; count]);
+        let [mut few, mut each] = [empty.clone(), empty];
+        let is_for_few = i128::add_to_few(values, groups, &mut few.0, &mut few.1);
+        i128::each(values, None, |at, value| {
+            assert!(each.0[groups[at]].add(value));
+            each.1[groups[at]] += 1;
+        })
+        .unwrap();
+        (is_for_few, [few, each])
+    }
+
+    proptest! {
+        #[test]
+        fn sums_of_few_groups_are_what_is_added_one_by_one(
+            rows in proptest::collection::vec((any::<i64>(), 0_usize..64), 0..300),
+            shift in 9_u32..60,
+        ) {
+            let words: Int64Array = rows.iter().map(|(word, _)| word >> shift).collect();
+            let groups: Vec<usize> = rows.iter().map(|(_, group)| *group).collect();
+            let (is_for_few, [few, each]) = grouped(&words, &groups);
+            prop_assert!(is_for_few || shift < 10);
+            if is_for_few {
+                prop_assert_eq!(few, each);
+            }
+        }
+    }
+
+    #[test]
+    fn large_numbers_and_many_groups_are_left_to_the_other_way() {
+        let groups = [0; 1000];
+        for value in [i64::MIN, i64::MAX, 1 << 53, -(1 << 54)] {
+            let all = Int64Array::from(vec![value; 1000]);
+            assert!(!grouped(&all, &groups).0, "{value}");
+        }
+        for value in [1 << 53, -(1 << 53)] {
+            let [few, each] = grouped(&Int64Array::from(vec![value - 1; 3]), &[0, 1, 1]).1;
+            assert_eq!(few, each);
+        }
+        let many: Vec<usize> = (0..65).collect();
+        assert!(!grouped(&Int64Array::from(vec![1; 65]), &many).0);
+        assert!(!grouped(&Int64Array::from(vec![Some(1), None]), &[0, 0]).0);
+        let mut full = [i128::MAX];
+        assert!(!i128::add_to_few(
+            &Int64Array::from(vec![1]),
+            &[0],
+            &mut full,
+            &mut [0]
+        ));
     }
 
     #[test]
