@@ -17,8 +17,14 @@ pub const CONTAINS: &str = "@>";
 /// The operator that puts texts, lists or JSON together.
 pub const CONCAT: &str = "||";
 
+/// The operators that shift the bits of a whole number by as many as are left of a division by how many it has.
+pub const SHIFT_LEFT: &str = "<<";
+pub const SHIFT_RIGHT: &str = ">>";
+
 /// The same as functions, in what is stored.
-const CALLS: [(&str, &str); 4] = [
+const CALLS: [(&str, &str); 6] = [
+    (SHIFT_LEFT, "shift_left_as_postgres"),
+    (SHIFT_RIGHT, "shift_right_as_postgres"),
     (CONTAINS, "contains_as_postgres"),
     (CONCAT, "concat_as_postgres"),
     (CUT_DIVIDE, "divide_as_postgres"),
@@ -31,6 +37,8 @@ fn mark_of(op: &BinaryOperator) -> Option<&'static str> {
         BinaryOperator::Divide => Some(CUT_DIVIDE),
         BinaryOperator::Modulo => Some(REMAINDER),
         BinaryOperator::StringConcat => Some(CONCAT),
+        BinaryOperator::PGBitwiseShiftLeft => Some(SHIFT_LEFT),
+        BinaryOperator::PGBitwiseShiftRight => Some(SHIFT_RIGHT),
         BinaryOperator::Custom(mark) if mark == CONTAINS => Some(CONTAINS),
         _ => None,
     }

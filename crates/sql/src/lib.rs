@@ -100,7 +100,7 @@ pub use chains::unchain;
 pub use collations::{COLLATE, collation};
 pub use column_names::{name as column_name, tables_of, unique};
 pub use constraints::constraint_mut;
-pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
+pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER, SHIFT_LEFT, SHIFT_RIGHT};
 pub use date_parts::date_part_name;
 pub use declared_types::declared;
 pub use error::{Error, ErrorKind, Result, Subject, caught};
@@ -142,7 +142,7 @@ pub use parser::{
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
 pub use postgres_byte_texts::postgres_bytes;
-pub use postgres_casts::{POSTGRES_TEXT, era_behind_day};
+pub use postgres_casts::{POSTGRES_TEXT, POSTGRES_WHOLE, era_behind_day};
 pub use postgres_functions::{READ_MOMENT, TO_CHAR, TO_NUMBER};
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};
 pub use postgres_names::{ColumnName, postgres_columns};

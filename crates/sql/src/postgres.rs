@@ -12,7 +12,9 @@ use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_bytes::of_bytes;
-use crate::postgres_casts::{AS_JSONB, bytes, cast, check_whole, is_day, put_era, show_name};
+use crate::postgres_casts::{
+    AS_JSONB, bytes, cast, check_whole, is_day, look_at_whole, put_era, show_name,
+};
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
@@ -222,6 +224,7 @@ impl Meaning {
                     put_era(expr);
                 }
                 check_whole(kind, expr, data_type)?;
+                look_at_whole(kind, expr, data_type);
                 cast(expr, data_type)
             }
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {

@@ -100,11 +100,8 @@ pub(super) fn check_whole(
     if matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast) {
         return Ok(());
     }
-    let name = match data_type {
-        ast::DataType::SmallInt(_) | ast::DataType::Int2(_) => "smallint",
-        ast::DataType::Int(_) | ast::DataType::Integer(_) | ast::DataType::Int4(_) => "integer",
-        ast::DataType::BigInt(_) | ast::DataType::Int8(_) => "bigint",
-        _ => return Ok(()),
+    let Some(name) = name_of_whole(data_type) else {
+        return Ok(());
     };
     let text = match expr {
         Expr::Nested(inner) => return check_whole(kind, inner, data_type),
@@ -120,6 +117,35 @@ pub(super) fn check_whole(
     }
     let what = format!("invalid input syntax for type {name}: the text is no whole number");
     Err(Error::new(ErrorKind::Conversion, what).with_sqlstate("22P02"))
+}
+
+/// The function that looks at a text which is cast to a whole number.
+pub const POSTGRES_WHOLE: &str = "postgres_whole";
+
+/// Has a text looked at that is computed, and is cast to a whole number.
+pub(super) fn look_at_whole(kind: &ast::CastKind, expr: &mut Expr, data_type: &ast::DataType) {
+    let may_fail = !matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast);
+    if may_fail && name_of_whole(data_type).is_some() && !is_plain(expr) && !is_negated(expr) {
+        *expr = call(POSTGRES_WHOLE, vec![expr.clone()]);
+    }
+}
+
+fn is_negated(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_negated(inner),
+        expr => matches!(expr, Expr::UnaryOp { .. }),
+    }
+}
+
+fn name_of_whole(data_type: &ast::DataType) -> Option<&'static str> {
+    match data_type {
+        ast::DataType::SmallInt(_) | ast::DataType::Int2(_) => Some("smallint"),
+        ast::DataType::Int(_) | ast::DataType::Integer(_) | ast::DataType::Int4(_) => {
+            Some("integer")
+        }
+        ast::DataType::BigInt(_) | ast::DataType::Int8(_) => Some("bigint"),
+        _ => None,
+    }
 }
 
 /// The function that a cast to `jsonb` is.

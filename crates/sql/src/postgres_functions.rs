@@ -48,6 +48,10 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
         "CAST(moment_as_postgres($1, $2) AS TIMESTAMP WITH TIME ZONE)",
     ),
     ("to_date", 2, "CAST(moment_as_postgres($1, $2) AS DATE)"),
+    ("date_trunc", 2, "date_trunc_as_postgres($1, $2)"),
+    ("date_bin", 3, BIN),
+    ("make_date", 3, DAY),
+    ("make_timestamp", 6, MOMENT),
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -184,6 +188,17 @@ const NAME_OF_TYPE: &str = "CASE typeof($1) WHEN 'TIMESTAMP' THEN 'timestamp wit
     WHEN '\"NULL\"' THEN 'unknown' \
     ELSE replace(replace(replace(replace(regexp_replace(lower(typeof($1)), 'decimal\\([0-9,]+\\)', 'numeric', 'g'), \
     'varchar', 'text'), 'double', 'double precision'), 'blob', 'bytea'), 'float', 'real') END";
+
+/// Years are numbered without a zero.
+const DAY: &str = "make_date(CASE WHEN $1 = 0 THEN error('date field value out of range') WHEN $1 < 0 THEN $1 + 1 ELSE $1 END, $2, $3)";
+const MOMENT: &str = "make_timestamp(CASE WHEN $1 = 0 THEN error('date field value out of range') WHEN $1 < 0 THEN $1 + 1 ELSE $1 END, \
+    $2, $3, $4, $5, $6)";
+
+/// Months are of no one length.
+const BIN: &str = "time_bucket(CASE WHEN date_part('year', CAST($1 AS INTERVAL)) <> 0 OR date_part('month', CAST($1 AS INTERVAL)) <> 0 \
+    THEN error('timestamps cannot be binned into intervals containing months or years') \
+    WHEN CAST($1 AS INTERVAL) <= INTERVAL '0 days' THEN error('stride must be greater than zero') \
+    ELSE CAST($1 AS INTERVAL) END, $2, $3)";
 
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";

@@ -66,6 +66,42 @@ const ANSWERS: &[(&str, &str)] = &[
         "SELECT pg_typeof(sign(2.5)), pg_typeof(sign(2)), sign(-2.5), sign('NaN'::float8), ' 42 '::int, '-7'::bigint",
         "numeric|double precision|-1|NaN|42|-7",
     ),
+    (
+        "SELECT date_trunc('month', DATE '2020-02-15'), pg_typeof(date_trunc('day', DATE '2020-02-15')), date_trunc('week', d) FROM (VALUES (DATE '2020-02-15')) t(d)",
+        "2020-02-01 00:00:00+00|timestamp with time zone|2020-02-10 00:00:00+00",
+    ),
+    (
+        "SELECT date_trunc('century', TIMESTAMP '2000-12-31'), date_trunc('millennium', TIMESTAMP '2001-01-01'), date_trunc('century', TIMESTAMPTZ '2020-02-15 00:00:00+00'), date_trunc('decade', TIMESTAMP '2025-02-15')",
+        "1901-01-01 00:00:00|2001-01-01 00:00:00|2001-01-01 00:00:00+00|2020-01-01 00:00:00",
+    ),
+    (
+        "SELECT date_trunc('century', INTERVAL '123 years'), date_trunc('hour', INTERVAL '3 days 02:47:33'), date_trunc('century', DATE '1900-06-01')",
+        "100 years|3 days 02:00:00|1801-01-01 00:00:00+00",
+    ),
+    (
+        "SELECT date_bin('15 minutes', TIMESTAMP '2020-02-11 15:44:17', TIMESTAMP '2001-01-01'), pg_typeof(date_bin('1 day', TIMESTAMP '2020-02-11 15:44:17', TIMESTAMP '2001-01-01'))",
+        "2020-02-11 15:30:00|timestamp without time zone",
+    ),
+    (
+        "SELECT make_date(-44, 3, 15), make_date(2020, 2, 29), make_timestamp(-1, 7, 15, 8, 15, 23.5)",
+        "0044-03-15 BC|2020-02-29|0001-07-15 08:15:23.5 BC",
+    ),
+    (
+        "SELECT 1 << 31, 1 << 32, 1 << 33, -1 >> 33, 1::int8 << 63, 1::int8 << 64, 1::int2 << 15, 1::int2 << 20, (-8)::int2 >> 1",
+        "-2147483648|1|2|-1|-9223372036854775808|1|-32768|0|-4",
+    ),
+    (
+        "SELECT a << b, a >> b, a::int8 << b FROM (VALUES (1, 40), (NULL, 1)) t(a, b) WHERE a IS NOT NULL",
+        "256|0|1099511627776",
+    ),
+    (
+        "SELECT ARRAY[1, NULL] @> ARRAY[NULL]::int[], ARRAY[1, NULL] @> ARRAY[1], ARRAY[1, 2] @> ARRAY[1, NULL], ARRAY[1, 2] <@ ARRAY[2, 1, NULL], NULL::int[] @> ARRAY[NULL]::int[], ARRAY[1] @> NULL::int[]",
+        "f|t|f|t|NULL|NULL",
+    ),
+    (
+        "SELECT x::int, x::int8, 4.5::int FROM (VALUES (' +42 '::text)) t(x)",
+        "42|42|5",
+    ),
 ];
 
 const ERRORS: &[&str] = &[
@@ -76,6 +112,14 @@ const ERRORS: &[&str] = &[
     "SELECT '4.5'::int",
     "SELECT CAST('1e3' AS bigint)",
     "SELECT ''::smallint",
+    "SELECT x::int FROM (VALUES ('4.5'::text)) t(x)",
+    "SELECT x::bigint FROM (VALUES ('1e3'::text)) t(x)",
+    "SELECT '0x10'::text::int",
+    "SELECT interval '1 day' / 0",
+    "SELECT i / n FROM (VALUES (interval '1 day', 0)) t(i, n)",
+    "SELECT make_date(0, 1, 1)",
+    "SELECT date_bin('1 month', timestamp '2020-02-11', timestamp '2001-01-01')",
+    "SELECT date_bin('0 days', timestamp '2020-02-11', timestamp '2001-01-01')",
 ];
 
 #[test]

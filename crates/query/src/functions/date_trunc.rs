@@ -7,7 +7,8 @@ use super::zone::{Zone, out_of_range};
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, IntervalMonthDayNanoArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    DataType, Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit,
 };
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -21,7 +22,7 @@ const MICROS_PER_MINUTE: i64 = 60_000_000;
 const MONTHS_PER_YEAR: i32 = 12;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 1] = [(
+    let of_duckdb: Whole = (
         &["date_trunc", "datetrunc"],
         takes,
         |types, _| types.get(1).cloned(),
@@ -29,11 +30,80 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             let [parts, of] = call.take()?;
             match of.data_type() {
                 DataType::Interval(_) => truncated_intervals(parts, of),
-                _ => truncated(parts, of),
+                _ => truncated(parts, of, Centuries::FromHundreds),
             }
         },
-    )];
-    registered(functions, memory)
+    );
+    // A day begins in the session's zone there.
+    let of_postgres: Whole = (
+        &["date_trunc_as_postgres"],
+        |types| match types {
+            [part, DataType::Date32] if part.is_string() => {
+                Some(vec![DataType::Utf8View, DataType::Date32])
+            }
+            types => takes(types),
+        },
+        |types, _| match types.get(1)? {
+            DataType::Date32 => Some(DataType::Timestamp(
+                TimeUnit::Microsecond,
+                Some("UTC".into()),
+            )),
+            of => Some(of.clone()),
+        },
+        |call, _| {
+            let [parts, of] = call.take()?;
+            match of.data_type() {
+                DataType::Interval(_) => truncated_intervals(parts, of),
+                DataType::Date32 => truncated_days(parts, of, call.to),
+                _ => truncated(parts, of, Centuries::FromOne),
+            }
+        },
+    );
+    registered([of_duckdb, of_postgres], memory)
+}
+
+/// Which year the first of a century is, or of a millennium.
+#[derive(Clone, Copy)]
+enum Centuries {
+    /// 2000, as in DuckDB.
+    FromHundreds,
+    /// 2001, as in PostgreSQL.
+    FromOne,
+}
+
+impl Centuries {
+    fn first_year(self, year: i64, years: i64) -> i64 {
+        match self {
+            Self::FromHundreds => year / years * years,
+            Self::FromOne => (year - 1).div_euclid(years) * years + 1,
+        }
+    }
+}
+
+/// Days, as the instants of a zone that their parts begin at.
+fn truncated_days(parts: &ArrayRef, of: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let zone = Zone::of(to).unwrap_or(Zone::UTC);
+    let days = of.as_primitive::<Date32Type>().iter();
+    let pairs = parts.as_string_view().iter().zip(days);
+    let all = pairs.map(|(part, day)| {
+        let (Some(part), Some(day)) = (part, day) else {
+            return Ok(None);
+        };
+        let micros = match day {
+            i32::MAX => return Ok(Some(i64::MAX)),
+            day if day == -i32::MAX => return Ok(Some(-i64::MAX)),
+            day => i64::from(day).checked_mul(SECONDS_PER_DAY * 1_000_000),
+        };
+        let first = truncate(
+            part,
+            micros.ok_or_else(out_of_range)?,
+            1_000_000,
+            Centuries::FromOne,
+        )?;
+        Ok(Some(zone.instant(first).ok_or_else(out_of_range)?))
+    });
+    let all: ArrayRef = Arc::new(all.collect::<Result<Int64Array>>()?);
+    Ok(cast(&all, to)?)
 }
 
 fn takes(types: &[DataType]) -> Option<Vec<DataType>> {
@@ -88,7 +158,7 @@ fn unknown_part() -> DataFusionError {
     Error::new(ErrorKind::Conversion, what).into()
 }
 
-fn truncated(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
+fn truncated(parts: &ArrayRef, of: &ArrayRef, centuries: Centuries) -> Result<ArrayRef> {
     let per_second = match of.data_type() {
         DataType::Timestamp(TimeUnit::Second, _) => 1,
         DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000,
@@ -100,11 +170,11 @@ fn truncated(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
     let values = values.as_primitive::<Int64Type>().iter();
     let pairs = parts.as_string_view().iter().zip(values);
     let all = pairs.map(|(part, value)| match (part, value, zone) {
-        (Some(part), Some(value), None) => truncate(part, value, per_second).map(Some),
+        (Some(part), Some(value), None) => truncate(part, value, per_second, centuries).map(Some),
         // Instants come in microseconds.
         (Some(part), Some(value), Some(zone)) => {
             let shown = zone.local(value).ok_or_else(out_of_range)?;
-            let first = truncate(part, shown, per_second)?;
+            let first = truncate(part, shown, per_second, centuries)?;
             match shown - first < MICROS_PER_MINUTE {
                 // No clocks are changed in between.
                 true => Ok(Some(value - (shown - first))),
@@ -118,7 +188,7 @@ fn truncated(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// A moment, in units of which so many are a second, cut to a part.
-fn truncate(part: &str, value: i64, per_second: i64) -> Result<i64> {
+fn truncate(part: &str, value: i64, per_second: i64, centuries: Centuries) -> Result<i64> {
     // DuckDB's infinities.
     if value == i64::MAX || value == -i64::MAX {
         return Ok(value);
@@ -146,8 +216,8 @@ fn truncate(part: &str, value: i64, per_second: i64) -> Result<i64> {
         // The first week is that of 4 January, and a week is of the year of its Thursday.
         "isoyear" => monday(first_of(calendar(monday(day) + 3).0, 1) + 3),
         "decade" => first_of(year / 10 * 10, 1),
-        "century" => first_of(year / 100 * 100, 1),
-        "millennium" => first_of(year / 1000 * 1000, 1),
+        "century" => first_of(centuries.first_year(year, 100), 1),
+        "millennium" => first_of(centuries.first_year(year, 1000), 1),
         _ => return Err(unknown_part()),
     };
     let beyond = || Error::new(ErrorKind::OutOfRange, "the timestamp is out of range");

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::type_names::is_called_json;
-use hushdb_sql::{AS_JSON, POSTGRES_TEXT, TRY_AS_JSON};
+use hushdb_sql::{AS_JSON, POSTGRES_TEXT, POSTGRES_WHOLE, TRY_AS_JSON};
 use hushdb_storage::{BIT, TIMETZ};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -113,6 +113,9 @@ impl DuckCasts {
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
             Expr::ScalarFunction(call) if call.func.name() == POSTGRES_TEXT => {
                 return self.of_postgres(expr, schema);
+            }
+            Expr::ScalarFunction(call) if call.func.name() == POSTGRES_WHOLE => {
+                return Ok(whole_of_postgres(expr, schema));
             }
             Expr::ScalarFunction(call) if call.func.name() == CAST_TO_TYPE => {
                 return self.to_type_of(expr, schema);
@@ -286,6 +289,24 @@ impl DuckCasts {
             false => ROUND_EVEN,
         };
         self.call(name, double)
+    }
+}
+
+/// What looks at a text that becomes a whole number, which is the value itself where it is no text, or JSON.
+fn whole_of_postgres(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::ScalarFunction(call) = &mut expr else {
+        return Transformed::no(expr);
+    };
+    let [value] = call.args.as_mut_slice() else {
+        return Transformed::no(expr);
+    };
+    let is_text = match value.to_field(schema) {
+        Ok((_, field)) => text(field.data_type()) && !is_called_json(&field),
+        Err(_) => true,
+    };
+    match is_text {
+        true => Transformed::no(expr),
+        false => Transformed::yes(std::mem::take(value)),
     }
 }
 

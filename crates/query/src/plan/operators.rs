@@ -32,7 +32,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::type_names::is_row;
 use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
-    TRUTH, find_named,
+    SHIFT_LEFT, SHIFT_RIGHT, TRUTH, find_named,
 };
 use hushdb_storage::UnionType;
 use std::sync::Arc;
@@ -76,10 +76,20 @@ impl DuckOperators {
                 }
                 json => Ok(json),
             },
+            SHIFT_LEFT | SHIFT_RIGHT => {
+                let is_left = mark.as_str() == SHIFT_LEFT;
+                match self.postgres.shifted(expr, is_left, schema)? {
+                    PlannerResult::Original(expr) => self.plan_binary_op(expr, schema),
+                    planned => Ok(planned),
+                }
+            }
             CUT_DIVIDE | REMAINDER => {
                 let (op, function) = postgres_divisions::meant(&expr, schema);
                 let mut expr = RawBinaryExpr { op, ..expr };
                 let Some(function) = function else {
+                    if !postgres_divisions::is_but_zero(&expr.right) {
+                        self.postgres.divide_intervals(&mut expr, schema);
+                    }
                     return self.plan_binary_op(expr, schema);
                 };
                 bracket_operands(&mut expr);

@@ -38,7 +38,7 @@ pub(super) fn meant(expr: &RawBinaryExpr, schema: &DFSchema) -> (BinaryOperator,
 }
 
 /// Whether a divisor is a literal other than zero.
-fn is_but_zero(divisor: &Expr) -> bool {
+pub(super) fn is_but_zero(divisor: &Expr) -> bool {
     match divisor {
         Expr::Literal(value, _) => {
             let zero = ScalarValue::new_zero(&value.data_type());

@@ -1,12 +1,16 @@
 //! `@>`, `||` and `-` of PostgreSQL, which are of lists, texts, numbers or JSON: which, the types tell.
 
 use super::postgres_literals;
-use crate::functions::{ARRAY_CAT, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST};
+use crate::functions::{
+    ARRAY_CAT, BUT_ZERO, HAS_NULL, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST,
+    SHIFTED_LEFT, SHIFTED_RIGHT,
+};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, lit, when};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
 use std::sync::Arc;
@@ -21,6 +25,10 @@ pub(super) struct PostgresOperators {
     list: Option<Arc<ScalarUDF>>,
     concat_lists: Option<Arc<ScalarUDF>>,
     text: Option<Arc<ScalarUDF>>,
+    but_zero: Option<Arc<ScalarUDF>>,
+    has_null: Option<Arc<ScalarUDF>>,
+    shifted_left: Option<Arc<ScalarUDF>>,
+    shifted_right: Option<Arc<ScalarUDF>>,
 }
 
 impl PostgresOperators {
@@ -34,6 +42,10 @@ impl PostgresOperators {
             list: named(MAKE_LIST),
             concat_lists: named(ARRAY_CAT),
             text: named(POSTGRES_TEXT),
+            but_zero: named(BUT_ZERO),
+            has_null: named(HAS_NULL),
+            shifted_left: named(SHIFTED_LEFT),
+            shifted_right: named(SHIFTED_RIGHT),
         }
     }
 
@@ -41,11 +53,18 @@ impl PostgresOperators {
     pub(super) fn contains(&self, mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
         postgres_literals::meet(&mut [&mut expr.left, &mut expr.right], schema);
         let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|ty| ty.is_list());
-        let function = match is_list(&expr.left) || is_list(&expr.right) {
-            true => &self.has_all,
-            false => &self.contains,
+        if !(is_list(&expr.left) || is_list(&expr.right)) {
+            return call(&self.contains, expr);
+        }
+        let (left, right) = (expr.left.clone(), expr.right.clone());
+        let has_all = call(&self.has_all, expr)?;
+        let Some(has_null) = self.has_null.as_ref().filter(|_| is_list(&right)) else {
+            return Ok(has_all);
         };
-        call(function, expr)
+        // NULL is in no list.
+        let has_null = ScalarFunction::new_udf(Arc::clone(has_null), vec![right]);
+        let has_null = Expr::ScalarFunction(has_null).and(left.is_not_null());
+        when(has_null, lit(false)).otherwise(has_all)
     }
 
     /// `left || right`, if it is of JSON; a text without a type is JSON beside one. A value beside a list becomes one.
@@ -98,6 +117,38 @@ impl PostgresOperators {
                 Ok(PlannerResult::Original(expr))
             }
             _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
+    /// `left << right` of whole numbers that PostgreSQL has, as a call; of others it is the operator of ours.
+    pub(super) fn shifted(
+        &self,
+        expr: RawBinaryExpr,
+        is_left: bool,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        use DataType as T;
+        let [of, by] = [&expr.left, &expr.right].map(|side| side.get_type(schema).ok());
+        let is_known = matches!(of, Some(T::Int16 | T::Int32 | T::Int64))
+            && by.is_some_and(|by| by.is_signed_integer());
+        let (function, op) = match is_left {
+            true => (&self.shifted_left, BinaryOperator::PGBitwiseShiftLeft),
+            false => (&self.shifted_right, BinaryOperator::PGBitwiseShiftRight),
+        };
+        match is_known {
+            true => call(function, expr).map(PlannerResult::Planned),
+            false => Ok(PlannerResult::Original(RawBinaryExpr { op, ..expr })),
+        }
+    }
+
+    /// What an interval is divided by, which is not zero.
+    pub(super) fn divide_intervals(&self, expr: &mut RawBinaryExpr, schema: &DFSchema) {
+        let is_interval = matches!(expr.left.get_type(schema), Ok(DataType::Interval(_)));
+        let is_number = expr.right.get_type(schema).is_ok_and(|of| of.is_numeric());
+        if let Some(but_zero) = self.but_zero.as_ref().filter(|_| is_interval && is_number) {
+            let args = vec![std::mem::take(&mut expr.right)];
+            let call = ScalarFunction::new_udf(Arc::clone(but_zero), args);
+            expr.right = Expr::ScalarFunction(call);
         }
     }
 
