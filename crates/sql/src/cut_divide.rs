@@ -17,8 +17,9 @@ pub const CONTAINS: &str = "@>";
 /// The operator that puts texts, lists or JSON together.
 pub const CONCAT: &str = "||";
 
-/// The operators that shift the bits of a whole number by as many as are left of a division by how many it has.
+/// The operator that shifts the bits of a whole number up, by as many as are left of a division by how many it has.
 pub const SHIFT_LEFT: &str = "<<";
+/// The operator that shifts them down.
 pub const SHIFT_RIGHT: &str = ">>";
 
 /// The same as functions, in what is stored.

@@ -17,8 +17,9 @@ use std::sync::Arc;
 pub const BUT_ZERO: &str = "but_zero_as_postgres";
 /// Whether a list has a value that is NULL.
 pub const HAS_NULL: &str = "has_null_as_postgres";
-/// The functions of `<<` and `>>`.
+/// The function of `<<`.
 pub const SHIFTED_LEFT: &str = "shift_left_as_postgres";
+/// The function of `>>`.
 pub const SHIFTED_RIGHT: &str = "shift_right_as_postgres";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {

@@ -357,8 +357,10 @@ mod tests {
         }
     }
 
+    type Added = (Vec<i128>, Vec<i64>);
+
     /// Sums and counts of groups, by the way for few of them, which says whether it was one, and one by one.
-    fn grouped(values: &dyn Array, groups: &[usize]) -> (bool, [(Vec<i128>, Vec<i64>); 2]) {
+    fn grouped(values: &dyn Array, groups: &[usize]) -> (bool, [Added; 2]) {
         let count = groups.iter().max().map_or(0, |last| last + 1);
         let empty = (vec![7_i128; count], vec![1_i64; count]);
         let [mut few, mut each] = [empty.clone(), empty];
