@@ -19,6 +19,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) fn name_columns(select: &mut Select) {
     let mut names = Names::default();
     let tables = tables(select);
+    let is_from_any = !select.from.is_empty();
     let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
         without_brackets(item);
@@ -32,7 +33,7 @@ pub(super) fn name_columns(select: &mut Select) {
         }
         match item {
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
-                if !is_field(parts, &tables) =>
+                if !(is_from_any && is_field(parts, &tables)) =>
             {
                 if let Some(unique) = names.of_table(parts) {
                     name_item(item, unique);
@@ -242,7 +243,7 @@ fn is_field(parts: &[Ident], tables: &HashSet<String>) -> bool {
     let is_table = |part: &Ident| tables.contains(&folded(&part.value));
     match parts.iter().take(3).position(is_table) {
         Some(table) => parts.len() > table + 2,
-        None => !tables.is_empty(),
+        None => true,
     }
 }
 

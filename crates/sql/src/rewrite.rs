@@ -526,7 +526,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     name_columns(select);
     grouping_sets::multiply(select)?;
     grouping_sets::group_all(select)?;
-    lateral_tables::mark(select);
+    lateral_tables::mark(select)?;
     lateral_unnest::bracket(select)?;
     using_joins::bracket(select);
     namesakes::refuse_ambiguous(select)

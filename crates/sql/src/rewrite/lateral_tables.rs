@@ -1,5 +1,7 @@
 //! `FROM t, (SELECT t.a + 1)`: a subquery that names what stands before it in FROM is LATERAL without the word.
 
+use super::ordinality;
+use crate::error::Result;
 use crate::folded;
 use crate::read_or_refuse::alias_of;
 use crate::walk::{visit, visit_expressions};
@@ -10,18 +12,24 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// Marks every such subquery of a FROM.
-pub(super) fn mark(select: &mut Select) {
+///
+/// # Errors
+/// What [`ordinality::number_rows`] reports.
+pub(super) fn mark(select: &mut Select) -> Result<()> {
     let mut before = Named::default();
-    for table in &mut select.from {
-        of_left(&mut table.relation, &before);
+    for (at, table) in select.from.iter_mut().enumerate() {
+        if at > 0 {
+            of_left(&mut table.relation, &before)?;
+        }
         before.add(&table.relation);
         for join in &mut table.joins {
             if takes_lateral(join) {
-                of_left(&mut join.relation, &before);
+                of_left(&mut join.relation, &before)?;
             }
             before.add(&join.relation);
         }
     }
+    Ok(())
 }
 
 fn takes_lateral(join: &Join) -> bool {
@@ -33,13 +41,15 @@ fn takes_lateral(join: &Join) -> bool {
 }
 
 /// Makes a subquery LATERAL if it names something of `before`.
-fn of_left(factor: &mut TableFactor, before: &Named) {
+fn of_left(factor: &mut TableFactor, before: &Named) -> Result<()> {
+    let is_of_columns = ordinality::number_rows(factor)?;
     if let TableFactor::Derived {
         lateral, subquery, ..
     } = factor
     {
-        *lateral |= before.are_named_in(subquery);
+        *lateral |= is_of_columns || before.are_named_in(subquery);
     }
+    Ok(())
 }
 
 /// Names that stand to the left.
