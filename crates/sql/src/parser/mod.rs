@@ -218,9 +218,12 @@ fn explained_or_not(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement
 fn explain_options_ahead(parser: &Parser) -> Option<usize> {
     /// More than all options have.
     const MOST: usize = 64;
+    if !has_explain_options(parser) {
+        return None;
+    }
     let closes = |at: &usize| parser.peek_nth_token_ref(*at).token == Token::RParen;
     let end = (2..MOST).find(closes)?;
-    has_explain_options(parser).then_some(end + 1)
+    Some(end + 1)
 }
 
 fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
