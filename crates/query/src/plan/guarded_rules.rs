@@ -1,4 +1,4 @@
-//! Two of DataFusion's rules, kept from plans that they change the meaning of, or do not know.
+//! Three of DataFusion's rules, kept from plans that they change the meaning of, or do not know.
 //!
 //! What must hold of filters that are pushed down: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
 //! would be left. And of comparisons of one column with constants, of which the rule keeps the strictest, it sees the constant on the right
@@ -7,12 +7,13 @@
 //! is not NULL.
 
 use super::flat_plans::all_of;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{NullEquality, Result, ScalarValue};
 use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, GroupingSet, LogicalPlan, Operator, lit};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -53,6 +54,36 @@ impl OptimizerRule for Guarded {
     ) -> Result<Transformed<LogicalPlan>> {
         (self.rewrite)(self.rule.as_ref(), plan, config)
     }
+}
+
+/// The rule that computes once what expressions have in common. It takes a function over a window for that where it is there twice,
+/// also as `sum(i * 2) OVER ()` and `sum(i * (1 + 1)) OVER ()`, and puts it below the window.
+pub(super) fn common_expressions(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match plan.exists(|node| Ok(has_one_twice(node)))? {
+        true => Ok(Transformed::no(plan)),
+        false => rule.rewrite(plan, config),
+    }
+}
+
+/// Whether windows that stand upon each other have a function twice.
+fn has_one_twice(node: &LogicalPlan) -> bool {
+    let (mut seen, mut node) = (HashSet::new(), node);
+    while let LogicalPlan::Window(window) = node {
+        for mut expr in &window.window_expr {
+            while let Expr::Alias(alias) = expr {
+                expr = &alias.expr;
+            }
+            if !seen.insert(expr) {
+                return true;
+            }
+        }
+        node = &window.input;
+    }
+    false
 }
 
 /// The rule that pushes filters down.

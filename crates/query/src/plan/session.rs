@@ -13,7 +13,7 @@ use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
 use super::guarded_aggregates::{KnownAggregates, LimitedGroups, single_distinct};
-use super::guarded_rules::{extract_keys, guarded, push_down_filters};
+use super::guarded_rules::{common_expressions, extract_keys, guarded, push_down_filters};
 use super::held_casts::HeldCasts;
 use super::in_order::InsertionOrder;
 use super::in_turn::FewerReaders;
@@ -190,6 +190,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
         match rule.name() {
             "push_down_filter" => guarded(rule, push_down_filters),
+            "common_sub_expression_eliminate" => guarded(rule, common_expressions),
             "extract_equijoin_predicate" => guarded(rule, extract_keys),
             "single_distinct_aggregation_to_group_by" => guarded(rule, single_distinct),
             "eliminate_cross_join" => Arc::new(CrossJoins),
