@@ -3,13 +3,14 @@
 //! What must hold: months, days and microseconds add up apart, so that a frame takes back what it had; a month that does not divide is thirty
 //! days. As in DuckDB, microseconds that do not divide are added whole.
 
+use super::different_values::DifferentValues;
 use super::time_tz::times;
-use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{
     DataType, Field, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
     IntervalUnit,
 };
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::Accumulator;
 use datafusion::logical_expr::utils::format_state_name;
 use hushdb_sql::{Error, ErrorKind};
@@ -119,6 +120,39 @@ impl IntervalMean {
 }
 
 /// A time of day in UTC.
+/// The mean of values that differ, each of which counts once.
+#[derive(Debug)]
+pub(super) struct DistinctMean(pub(super) DifferentValues);
+
+impl Accumulator for DistinctMean {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.0.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let ScalarValue::List(list) = self.0.evaluate()? else {
+            return internal_err!("values that differ are a list");
+        };
+        let mut mean = IntervalMean::new(&list.value_type());
+        if list.is_valid(0) {
+            mean.count(&list.value(0), 1)?;
+        }
+        mean.mean()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.0.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.0.merge_batch(states)
+    }
+}
+
 fn micros_of_utc(time: TimeTz) -> i64 {
     let micros = time.micros() - i64::from(time.offset()) * MICROS_PER_SECOND;
     micros.rem_euclid(MICROS_PER_DAY)

@@ -1,8 +1,9 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, to a HUGEINT or 38 digits, and what is past that is an
 //! error. As in DuckDB, `avg` of any number is a DOUBLE, of a point in time another one. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
+use super::different_values::DifferentValues;
 use super::frame_values::FrameValues;
-use super::interval_mean::{IntervalMean, parted};
+use super::interval_mean::{DistinctMean, IntervalMean, parted};
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
@@ -150,13 +151,10 @@ impl AggregateUDFImpl for ExactSum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let input = args.expr_fields[0].data_type();
         if parted(input).is_some() {
-            return match args.is_distinct {
-                true => Err(Error::unsupported(
-                    "avg(DISTINCT x) of times with a zone beside other aggregates",
-                )
-                .into()),
-                false => Ok(Box::new(IntervalMean::new(input))),
-            };
+            return Ok(match args.is_distinct {
+                true => Box::new(DistinctMean(DifferentValues::of(input, true)?)),
+                false => Box::new(IntervalMean::new(input)),
+            });
         }
         let total = Total::new(self.answer, input);
         let seen = HashSet::new();
@@ -178,7 +176,7 @@ impl AggregateUDFImpl for ExactSum {
         if args.is_distinct {
             let item = Field::new_list_field(input.clone(), true);
             return Ok(vec![
-                Field::new_list(format_state_name(args.name, "distinct"), item, false).into(),
+                Field::new_list(format_state_name(args.name, "distinct"), item, true).into(),
             ]);
         }
         if parted(input).is_some() {

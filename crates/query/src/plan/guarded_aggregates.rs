@@ -1,10 +1,11 @@
 //! Three of DataFusion's rules of aggregates, kept from those that they take for others.
 
+use crate::functions::may_differ;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -81,22 +82,29 @@ fn has_aggregate_below(node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     Ok(false)
 }
 
-/// The rule that groups by what the one DISTINCT aggregate counts; it takes it for one of a single argument.
+/// The rule that groups by what the one DISTINCT aggregate counts; it takes it for one of a single argument, and groups by more than
+/// one value where equal ones differ, as one month and thirty days do.
 pub(super) fn single_distinct(
     rule: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
-    let has_several = |expr: &Expr| match expr {
+    let LogicalPlan::Aggregate(aggregate) = &plan else {
+        return rule.rewrite(plan, config);
+    };
+    let schema = aggregate.input.schema();
+    let differs = |arg: &Expr| {
+        let of = arg.get_type(schema);
+        of.is_ok_and(|of| !of.is_floating() && may_differ(&of))
+    };
+    let is_other = |expr: &Expr| match expr {
         Expr::AggregateFunction(AggregateFunction { params, .. }) => {
-            params.distinct && params.args.len() != 1
+            params.distinct && (params.args.len() != 1 || params.args.iter().any(differs))
         }
         _ => false,
     };
-    match &plan {
-        LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(has_several) => {
-            Ok(Transformed::no(plan))
-        }
-        _ => rule.rewrite(plan, config),
+    match aggregate.aggr_expr.iter().any(is_other) {
+        true => Ok(Transformed::no(plan)),
+        false => rule.rewrite(plan, config),
     }
 }
