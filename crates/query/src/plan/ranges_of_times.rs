@@ -1,7 +1,9 @@
-//! RANGE frames of times of day, which the library has not: they are those of their microseconds. Distances of days that are numbers,
+//! RANGE frames of times of day and of intervals, which the library has not: they are those of their microseconds, and of how long
+//! intervals are. Distances of days that are numbers,
 //! which it takes for months, and those of whole numbers that have a fraction.
 
 use super::temporal::counted;
+use crate::functions::key_of;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::WindowFunctionParams;
@@ -12,6 +14,9 @@ use hushdb_storage::TIMETZ;
 
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const DAYS_PER_MONTH: i128 = 30;
+const NANOS_PER_MICRO: i128 = 1_000;
+/// The digits of how long an interval is, which is what it is sorted by.
+const LENGTH_DIGITS: u8 = 38;
 
 /// Brings what such a frame is sorted by first, and how far its ends are, to what the library has; false for all others.
 pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool> {
@@ -27,11 +32,17 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
     if frame.units != WindowFrameUnits::Range {
         return Ok(false);
     }
-    if !of.is_temporal() || matches!(of, DataType::Interval(_)) {
-        refuse_distance(&of, [&frame.start_bound, &frame.end_bound])?;
+    let has_distances = is_far(&frame.start_bound) || is_far(&frame.end_bound);
+    let of_intervals = matches!(of, DataType::Interval(_));
+    if !of.is_temporal() || of_intervals && !has_distances {
+        if has_distances {
+            refuse_distance(&of)?;
+        }
         return Ok(false);
     }
-    if is_time(&of) {
+    if of_intervals {
+        first.expr = key_of(std::mem::take(&mut first.expr));
+    } else if is_time(&of) {
         first.expr = counted(std::mem::take(&mut first.expr), &DataType::Int64);
     }
     for bound in [&mut frame.start_bound, &mut frame.end_bound] {
@@ -45,16 +56,19 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
     Ok(true)
 }
 
-/// Refuses a distance from what has none, which the library would take for the value that it is written as.
-fn refuse_distance(of: &DataType, bounds: [&WindowFrameBound; 2]) -> Result<()> {
-    let is_far = bounds.iter().any(|bound| match bound {
+fn is_far(bound: &WindowFrameBound) -> bool {
+    match bound {
         WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far) => !far.is_null(),
         WindowFrameBound::CurrentRow => false,
-    });
-    if of.is_numeric() || of.is_null() || !is_far {
+    }
+}
+
+/// Refuses a distance from what has none, which the library would take for the value that it is written as.
+fn refuse_distance(of: &DataType) -> Result<()> {
+    if of.is_numeric() || of.is_null() {
         return Ok(());
     }
-    if matches!(of, DataType::Interval(_)) || *of == TIMETZ {
+    if *of == TIMETZ {
         let what = format!("a RANGE of distances from {}", type_name(of));
         return Err(Error::unsupported(what).into());
     }
@@ -90,9 +104,10 @@ fn is_time(of: &DataType) -> bool {
 /// How far an end is from a value of a type. It is a text as it is written, and NULL without end.
 fn distance(of: &DataType, far: &ScalarValue, which: &str) -> Result<ScalarValue> {
     let ScalarValue::Utf8(Some(text)) = far else {
-        return Ok(match is_time(of) {
-            true => ScalarValue::Int64(None),
-            false => far.clone(),
+        return Ok(match of {
+            DataType::Interval(_) => ScalarValue::Decimal128(None, LENGTH_DIGITS, 0),
+            of if is_time(of) => ScalarValue::Int64(None),
+            _ => far.clone(),
         });
     };
     let is_number = text.trim().parse::<f64>().is_ok();
@@ -103,6 +118,10 @@ fn distance(of: &DataType, far: &ScalarValue, which: &str) -> Result<ScalarValue
             "No function matches the given name and argument types '-({}, INTEGER_LITERAL)'. You might need to add explicit type casts.",
             type_name(of)
         ),
+        DataType::Interval(_) => {
+            let nanos = not_negative(interval_micros(text)?, which)? * NANOS_PER_MICRO;
+            Ok(ScalarValue::Decimal128(Some(nanos), LENGTH_DIGITS, 0))
+        }
         of if is_time(of) => micros(text, which),
         _ => Ok(far.clone()),
     }
@@ -110,14 +129,18 @@ fn distance(of: &DataType, far: &ScalarValue, which: &str) -> Result<ScalarValue
 
 /// The microseconds of a distance between times of day.
 fn micros(far: &str, which: &str) -> Result<ScalarValue> {
-    let micros = interval_micros(far)?;
+    let micros = not_negative(interval_micros(far)?, which)?;
+    // Farther than any time of day, and no farther than can be added to one.
+    let micros = micros.min(MICROS_PER_DAY) as i64;
+    Ok(ScalarValue::Int64(Some(micros)))
+}
+
+fn not_negative(micros: i128, which: &str) -> Result<i128> {
     if micros < 0 {
         let text = format!("Invalid RANGE {which} value");
         return Err(Error::new(ErrorKind::OutOfRange, text).into());
     }
-    // Farther than any time of day, and no farther than can be added to one.
-    let micros = micros.min(MICROS_PER_DAY) as i64;
-    Ok(ScalarValue::Int64(Some(micros)))
+    Ok(micros)
 }
 
 /// The microseconds of an interval that is written, whose months are 30 days, as where intervals are compared.
