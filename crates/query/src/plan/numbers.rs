@@ -12,9 +12,9 @@ use super::operators::cast_if;
 use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
-use crate::common_types::{For, common_of, common_type};
+use crate::common_types::{For, common_of, common_type, has_json_within};
 use crate::functions::of_json;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_datafusion_err, plan_err};
 use datafusion::config::ConfigOptions;
@@ -74,7 +74,9 @@ pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Re
     if what == For::Value && beside_json(exprs, schema) {
         return Ok(true);
     }
-    let read = read | (what == For::Comparison && read_as_numbers(exprs, schema)?);
+    let read = read
+        | (what == For::Comparison
+            && (read_as_numbers(exprs, schema)? || read_beside_json(exprs, schema)));
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
@@ -105,6 +107,41 @@ fn read_as_numbers(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
         any |= read_as_number(expr, &to, schema)?;
     }
     Ok(any)
+}
+
+/// Reads JSON that is compared with values of another type as that; whether there is any. Bytes, bits, members of an ENUM, lists and
+/// structs are compared as what they are in JSON.
+fn read_beside_json(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let fields = exprs.iter().map(|expr| expr.to_field(schema));
+    let Ok(fields) = fields.collect::<Result<Vec<_>>>() else {
+        return false;
+    };
+    let fields: Vec<_> = fields.into_iter().map(|(_, field)| field).collect();
+    let is_other = |field: &&FieldRef| !is_called_json(field) && !field.data_type().is_null();
+    let mut others = fields.iter().filter(is_other);
+    let Some(to) = others.next().map(|field| field.data_type().clone()) else {
+        return false;
+    };
+    let is_one = others.all(|other| *other.data_type() == to);
+    if !is_one || to.is_string() || to.is_numeric() || has_json_within(&to) {
+        return false;
+    }
+    use DataType as T;
+    let of_texts = to.is_nested() || matches!(to, T::Binary | T::LargeBinary | T::BinaryView);
+    let (to, is_read): (FieldRef, _) = match of_texts {
+        true => (Arc::new(arrow_field("", &ColumnType::Json, true)), false),
+        false => (Arc::new(Field::new("", to, true)), true),
+    };
+    if !fields.iter().any(|field| is_called_json(field)) {
+        return false;
+    }
+    for (expr, field) in exprs.iter_mut().zip(&fields) {
+        if is_called_json(field) == is_read && !field.data_type().is_null() {
+            let value = Box::new(std::mem::take(*expr));
+            **expr = Expr::Cast(Cast::new_from_field(value, Arc::clone(&to)));
+        }
+    }
+    true
 }
 
 /// Reads an expression as a number if it is JSON or an ENUM; whether it is.
@@ -186,6 +223,9 @@ fn compared_as(left: &DataType, right: &DataType) -> Option<DataType> {
 /// Brings operands that DataFusion does not compare to one type, or not as DuckDB reads text: BOOLEAN with a number, UUID,
 /// INTERVAL, days and points in time with text.
 pub(super) fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    if read_beside_json(&mut [&mut expr.left, &mut expr.right], schema) {
+        return expr;
+    }
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
         return expr;
     };

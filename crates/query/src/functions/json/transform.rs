@@ -242,7 +242,10 @@ impl Maker {
             let mut unknown = false;
             for (name, member) in members.flat_map(|value| value.members()) {
                 match fields.iter().position(|field| *field.name() == name) {
-                    Some(at) => found[at] = found[at].or(Some(member)),
+                    Some(at) if found[at].is_some() => {
+                        self.refused(format!("an object has duplicate key \"{name}\""))?;
+                    }
+                    Some(at) => found[at] = Some(member),
                     None => unknown = true,
                 }
             }
