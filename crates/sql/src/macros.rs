@@ -10,7 +10,7 @@ use super::aggregate_order;
 use super::calls::{call, quoted_call};
 use super::nested_calls::{self, LIST_BOOL_AND, LIST_BOOL_OR, LIST_STRING_AGG};
 use super::operators::lambda;
-use super::template::template;
+use super::template::{drawn_once, template};
 use super::value_names::within_brackets;
 use crate::date_parts::date_part_name;
 use crate::error::{Error, ErrorKind, Result};
@@ -689,5 +689,5 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
         return Ok(None);
     };
     args.extend(place.iter().cloned());
-    template(text, &args).map(Some)
+    drawn_once(text, &args).map(Some)
 }

@@ -27,7 +27,7 @@ use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
 use crate::postgres_rows::{mark_row, names_of, table_of_row};
 use crate::postgres_types::{self, OID_OF, POSTGRES_AVG, POSTGRES_SUM};
-use crate::template::template;
+use crate::template::{drawn_once, template};
 use crate::walk::visit_expressions_mut;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -512,7 +512,7 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {
-        Some((.., text)) if function.over.is_none() => template(text, &args).map(Some),
+        Some((.., text)) if function.over.is_none() => drawn_once(text, &args).map(Some),
         _ => Ok(None),
     }
 }

@@ -3,7 +3,7 @@
 use crate::calls::call;
 use crate::error::Result;
 use crate::postgres_casts::POSTGRES_TEXT;
-use crate::template::template;
+use crate::template::{drawn_once, template};
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     ObjectName, Value,
@@ -218,8 +218,8 @@ const PART_OF_LENGTH: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END,
 /// A part of a text from a letter on, of as many as are said.
 pub(crate) fn part_of_text(text: &Expr, from: &Expr, letters: Option<&Expr>) -> Result<Expr> {
     match letters {
-        None => template(PART, &[text.clone(), from.clone()]),
-        Some(letters) => template(
+        None => drawn_once(PART, &[text.clone(), from.clone()]),
+        Some(letters) => drawn_once(
             PART_OF_LENGTH,
             &[text.clone(), from.clone(), letters.clone()],
         ),

@@ -4,7 +4,7 @@ use super::parameters::substitute;
 use super::reading::parse_expr;
 use crate::error::{Error, Result};
 use crate::walk::visit_expressions;
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, Ident};
 use std::ops::ControlFlow;
 
 /// An expression from text in which `$1`, `$2`... stand for expressions.
@@ -12,6 +12,57 @@ pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
     let mut expr = parse(text)?;
     put_in(&mut expr, args)?;
     Ok(expr)
+}
+
+/// The same where an argument that draws, as `random()` does, and stands in the text more than once has one value there.
+pub(super) fn drawn_once(text: &str, args: &[Expr]) -> Result<Expr> {
+    let (mut given, mut drawn) = (args.to_vec(), vec![]);
+    // What is drawn for rows that an aggregate takes has no one value.
+    let is_aggregate = text.contains("sum(");
+    for (at, arg) in (1..).zip(&mut given) {
+        let is_repeated = text.matches(&format!("${at}")).count() > 1;
+        if is_repeated && !is_aggregate && draws(arg) {
+            let name = Ident::with_quote('"', format!("$drawn{at}"));
+            drawn.push((at, std::mem::replace(arg, Expr::Identifier(name))));
+        }
+    }
+    let mut meaning = template(text, &given)?;
+    // The first is drawn first.
+    for (at, value) in drawn.into_iter().rev() {
+        let named =
+            format!("list_extract(list_transform(list_value($1), \"$drawn{at}\" -> $2), 1)");
+        meaning = template(&named, &[value, meaning])?;
+    }
+    Ok(meaning)
+}
+
+/// Functions that have another value each time.
+const DRAWING: [&str; 10] = [
+    "clock_timestamp",
+    "gen_random_uuid",
+    "nextval",
+    "random",
+    "random_between",
+    "random_normal",
+    "setval",
+    "uuid",
+    "uuidv4",
+    "uuidv7",
+];
+
+fn draws(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|name| name.as_ident());
+            let name = name.map(|name| name.value.to_ascii_lowercase());
+            match name.is_some_and(|name| DRAWING.contains(&name.as_str())) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// An expression from text of ours.
