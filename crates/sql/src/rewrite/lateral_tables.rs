@@ -6,7 +6,7 @@ use crate::folded;
 use crate::read_or_refuse::alias_of;
 use crate::walk::{visit, visit_expressions};
 use sqlparser::ast::{
-    Expr, Join, JoinOperator, ObjectNamePart, Query, Select, TableFactor, Visitor,
+    Expr, Join, JoinOperator, ObjectNamePart, Query, Select, TableFactor, TableWithJoins, Visitor,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,15 +21,33 @@ pub(super) fn mark(select: &mut Select) -> Result<()> {
         if at > 0 {
             of_left(&mut table.relation, &before)?;
         }
-        before.add(&table.relation);
-        for join in &mut table.joins {
-            if takes_lateral(join) {
-                of_left(&mut join.relation, &before)?;
-            }
-            before.add(&join.relation);
-        }
+        in_order(table, &mut before)?;
     }
     Ok(())
+}
+
+/// Marks those of a table and what is joined to it.
+fn in_order(table: &mut TableWithJoins, before: &mut Named) -> Result<()> {
+    in_brackets(&mut table.relation)?;
+    before.add(&table.relation);
+    for join in &mut table.joins {
+        if takes_lateral(join) {
+            of_left(&mut join.relation, before)?;
+        }
+        in_brackets(&mut join.relation)?;
+        before.add(&join.relation);
+    }
+    Ok(())
+}
+
+/// Marks those within brackets, by what stands there.
+fn in_brackets(factor: &mut TableFactor) -> Result<()> {
+    match factor {
+        TableFactor::NestedJoin {
+            table_with_joins, ..
+        } => in_order(table_with_joins, &mut Named::default()),
+        _ => Ok(()),
+    }
 }
 
 fn takes_lateral(join: &Join) -> bool {
