@@ -225,6 +225,7 @@ impl<'a> Rewriter<'a> {
         if let Some(meant) = window_defaults::apply(function)? {
             return Ok(Some(meant));
         }
+        count_in_wholes(function)?;
         match setting_asked(function) {
             Some(name) => (self.place.setting)(name).map(Some),
             None if counts_rows(function) => {
@@ -452,6 +453,56 @@ fn counts_rows(function: &Function) -> bool {
     match function.over.is_some() {
         true => ["row_number", "rank", "dense_rank", "ntile"].contains(&called.as_str()),
         false => called == "grouping",
+    }
+}
+
+/// `ntile(2.5)` is `ntile(3)`, and so is the number of `nth_value`; what is computed is cast.
+fn count_in_wholes(function: &mut Function) -> Result<()> {
+    let at = match function.name.to_string().to_ascii_lowercase().as_str() {
+        "ntile" => 0,
+        "nth_value" => 1,
+        _ => return Ok(()),
+    };
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(number))) = list.args.get_mut(at) else {
+        return Ok(());
+    };
+    if function.over.is_none() {
+        return Ok(());
+    }
+    if let Expr::Value(value) = number {
+        match &value.value {
+            Value::Number(digits, _) if digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+                return Ok(());
+            }
+            Value::Placeholder(_) => return Ok(()),
+            written => {
+                if let Some(whole) = whole(written) {
+                    value.value = Value::Number(whole.to_string(), false);
+                    return Ok(());
+                }
+            }
+        }
+    }
+    *number = template("CAST($1 AS BIGINT)", std::slice::from_ref(number))?;
+    Ok(())
+}
+
+/// The whole number that a literal becomes.
+fn whole(written: &Value) -> Option<u64> {
+    match written {
+        Value::Number(digits, _) => {
+            let (whole, part) = digits.split_once('.')?;
+            let whole: u64 = format!("0{whole}").parse().ok()?;
+            let is_digits = part.bytes().all(|digit| digit.is_ascii_digit());
+            let is_up = part.bytes().next().is_some_and(|digit| digit >= b'5');
+            is_digits.then(|| whole.saturating_add(u64::from(is_up)))
+        }
+        Value::SingleQuotedString(text) => text.trim().parse().ok(),
+        Value::Boolean(is_one) => Some(u64::from(*is_one)),
+        _ => None,
     }
 }
 

@@ -97,9 +97,9 @@ impl ExcludedRows {
 
 /// Whether a number is written that counts something from 1.
 fn counts(number: &Expr) -> bool {
-    let number = number
-        .as_literal()
-        .and_then(|number| number.cast_to(&DataType::Int64).ok());
+    let number = number.as_literal();
+    let whole = number.filter(|number| number.data_type().is_integer());
+    let number = whole.and_then(|number| number.cast_to(&DataType::Int64).ok());
     matches!(number, Some(ScalarValue::Int64(Some(number))) if number > 0)
 }
 
