@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod aggregate_order;
+mod all_types;
 mod balance;
 mod calls;
 mod chains;

@@ -489,6 +489,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "regexp_matches('abc', 'b')",
     ),
     (
+        "remap_struct",
+        "A struct as one of another type, by the names that its fields have, and defaults.",
+        "remap_struct({'i': 1}, NULL::STRUCT(a INTEGER, b INTEGER), {'a': 'i'}, {'b': 2})",
+    ),
+    (
         "right_grapheme",
         "The last graphemes of a text.",
         "right_grapheme('abc', 2)",

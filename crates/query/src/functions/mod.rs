@@ -96,6 +96,7 @@ mod quantile;
 mod quotient;
 mod raised;
 mod random;
+mod remapped;
 mod replaced_types;
 mod room;
 mod rounding;
@@ -226,6 +227,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(list_statistics::all(memory));
     functions.extend(date_trunc::all(memory));
     functions.extend(date_spans::all(memory));
+    functions.extend(remapped::all(memory));
     functions.extend(structs::all(memory));
     functions.extend(struct_search::all(memory));
     functions.extend(make_moment::all(memory));

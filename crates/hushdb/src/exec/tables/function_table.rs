@@ -214,6 +214,8 @@ fn names_alone() -> Vec<(String, &'static str)> {
     let mut all: Vec<(&str, &'static str)> = hushdb_sql::functions_by_text().collect();
     all.extend(SEQUENCE_FUNCTIONS.map(|name| (name, "scalar")));
     all.extend(OF_STATEMENTS.map(|name| (name, "scalar")));
+    // The planner knows them as first_value and last_value.
+    all.extend(["first", "last"].map(|name| (name, "aggregate")));
     all.extend(session_functions::NAMES.map(|name| (name, "scalar")));
     all.extend(crate::pg_catalog::functions().map(|name| (name, "macro")));
     let tables = TABLE_FUNCTIONS.iter().chain(&parquet_tables::NAMES);
