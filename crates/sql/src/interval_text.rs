@@ -207,6 +207,7 @@ pub fn unreadable_interval() -> Error {
         "Could not convert the string to an INTERVAL: it reads like '2 days 03:04:05' or '3 decades ago', with units from \
          microsecond to millennium, and a month count that fits 32 bits",
     )
+    .with_sqlstate("22007")
 }
 
 #[cfg(test)]

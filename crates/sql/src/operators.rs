@@ -4,8 +4,8 @@
 use super::calls::{call, quoted_call};
 use crate::cut_divide::CONTAINS;
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens, UnaryOperator,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Ident, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens, UnaryOperator,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -17,6 +17,12 @@ type Parsed = Option<Result<Expr, ParserError>>;
 pub(super) const COMPREHENSION: &str = "$for ";
 /// The mark of a name before a colon; the name follows behind a quote or a space.
 pub(super) const NAMED: &str = "$as";
+/// The mark of `|/`, and of `||/`.
+pub(super) const SQUARE_ROOT: &str = "$|/";
+pub(super) const CUBE_ROOT: &str = "$||/";
+/// The mark of SYMMETRIC behind BETWEEN, and the call that the first end becomes.
+pub(super) const SYMMETRIC_MARK: &str = "$between symmetric";
+pub(super) const SYMMETRIC: &str = "$symmetric";
 /// The column of FROM, or of the select list, at a place: `#1`.
 pub const PLACE: &str = "#";
 /// `*COLUMNS(...)` among arguments.
@@ -58,6 +64,17 @@ pub(super) fn prefix(parser: &mut Parser, precedence: u8) -> Parsed {
             parser.next_token();
             Some(comprehension(parser))
         }
+        Token::Placeholder(mark) if [SQUARE_ROOT, CUBE_ROOT].contains(&mark.as_str()) => {
+            let name = if mark == SQUARE_ROOT { "sqrt" } else { "cbrt" };
+            parser.next_token();
+            let of = parser.parse_subexpr(precedence);
+            Some(of.map(|of| call(name, vec![as_double(of)])))
+        }
+        Token::Placeholder(mark) if mark == SYMMETRIC_MARK => {
+            parser.next_token();
+            let low = parser.parse_subexpr(MATCHES);
+            Some(low.map(|low| quoted_call(SYMMETRIC, vec![low])))
+        }
         Token::Placeholder(mark) => {
             let name = mark.strip_prefix(NAMED)?;
             let name = match name.strip_prefix('"') {
@@ -69,6 +86,16 @@ pub(super) fn prefix(parser: &mut Parser, precedence: u8) -> Parsed {
             Some(expr.map(|expr| Expr::Named { expr, name }))
         }
         _ => None,
+    }
+}
+
+fn as_double(expr: Expr) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type: DataType::Double(ExactNumberInfo::None),
+        array: false,
+        format: None,
     }
 }
 
@@ -155,6 +182,11 @@ pub(super) const POSTGRES_OPERATORS: [(&str, &str); 8] = [
 fn postgres_operator(parser: &mut Parser, left: &Expr, name: &str, precedence: u8) -> Parsed {
     let contains = ["@>", "<@"].contains(&name);
     let known = POSTGRES_OPERATORS.iter().find(|(known, _)| *known == name);
+    if name == "#" {
+        parser.next_token();
+        let right = parser.parse_subexpr(precedence);
+        return Some(right.map(|right| call("xor", vec![left.clone(), right])));
+    }
     if known.is_none() && !contains {
         return None;
     }

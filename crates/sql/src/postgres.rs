@@ -13,18 +13,20 @@ use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_bytes::of_bytes;
 use crate::postgres_casts::{
-    AS_JSONB, bytes, cast, check_whole, is_day, look_at_whole, put_era, show_name,
+    AS_JSONB, bytes, cast, check_whole, is_day, look_at_whole, put_era, put_era_in, show_name,
 };
+use crate::postgres_comparisons::compared;
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
 use crate::postgres_functions::{
-    MACROS, date_part, extracted, in_order, of_any_count, part_of_text,
+    MACROS, check_counts, date_part, extracted, in_order, of_any_count, part_of_text,
 };
 use crate::postgres_literals::{self, mark_parts, mark_values};
+use crate::postgres_moments::{day_of_word, plain_day, plain_span, typed_day};
 use crate::postgres_names::{ColumnName, name_calls, names};
-use crate::postgres_patterns::similar;
+use crate::postgres_patterns::{read_pattern, similar};
 use crate::postgres_rows::{mark_row, names_of, table_of_row};
 use crate::postgres_types::{self, OID_OF, POSTGRES_AVG, POSTGRES_SUM};
 use crate::template::{drawn_once, template};
@@ -171,7 +173,11 @@ impl VisitorMut for Meaning {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         mark_parts(expr);
-        match self.replacement(expr) {
+        let meaning = match compared(expr) {
+            Ok(None) => self.replacement(expr),
+            compared => compared,
+        };
+        match meaning {
             Ok(Some(new)) => *expr = new,
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(Box::new(error)),
@@ -214,21 +220,21 @@ impl Meaning {
                 expr,
                 data_type,
                 ..
-            } => {
-                if matches!(data_type, ast::DataType::Array(_))
-                    && let Some(list) = array_literal(expr)
-                {
-                    **expr = list;
-                }
-                if is_day(data_type) {
-                    put_era(expr);
-                }
-                check_whole(kind, expr, data_type)?;
-                look_at_whole(kind, expr, data_type);
-                cast(expr, data_type)
-            }
+            } => self.cast(kind, expr, data_type)?,
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
                 bytes(&Expr::Value(text.value.clone()))
+            }
+            Expr::TypedString(text) => {
+                if is_day(&text.data_type) {
+                    put_era_in(&mut text.value.value);
+                }
+                typed_day(text, self.is_stored)?
+            }
+            Expr::Interval(interval) => {
+                if interval.leading_field.is_none() {
+                    plain_span(&mut interval.value);
+                }
+                None
             }
             Expr::Identifier(name) if name.quote_style.is_none() => match known_word(name)? {
                 None => Tables::meaning(&self.tables, expr)?,
@@ -250,6 +256,35 @@ impl Meaning {
             Expr::Substring { .. } => part_of_text_from(expr)?,
             _ => None,
         })
+    }
+
+    /// What a cast becomes, if anything.
+    fn cast(
+        &self,
+        kind: &ast::CastKind,
+        expr: &mut Expr,
+        data_type: &mut ast::DataType,
+    ) -> Result<Option<Expr>> {
+        if matches!(data_type, ast::DataType::Array(_))
+            && let Some(list) = array_literal(expr)
+        {
+            *expr = list;
+        }
+        if is_day(data_type) {
+            put_era(expr);
+            plain_day(expr);
+            if let Some(day) = day_of_word(expr)?
+                && !self.is_stored
+            {
+                *expr = day;
+            }
+        }
+        if matches!(data_type, ast::DataType::Interval { .. }) {
+            plain_span(expr);
+        }
+        check_whole(kind, expr, data_type)?;
+        look_at_whole(kind, expr, data_type);
+        Ok(cast(expr, data_type))
     }
 }
 
@@ -331,7 +366,11 @@ fn found_anywhere(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Opti
         BinaryOperator::PGRegexNotIMatch => "(NOT regexp_matches($1, $2, 'i'))",
         _ => return Ok(None),
     };
-    template(text, &[left.clone(), right.clone()]).map(Some)
+    let mut right = right.clone();
+    if *op != BinaryOperator::PGExp {
+        read_pattern(&mut right);
+    }
+    template(text, &[left.clone(), right]).map(Some)
 }
 
 /// `substring(text FROM 'pattern')`: what the brackets of a pattern find, or all that it finds.
@@ -400,7 +439,7 @@ fn known_word(name: &Ident) -> Result<Option<Expr>> {
 }
 
 /// PostgreSQL's functions that are ours under another name, with any arguments.
-const OTHER_NAMES: [(&str, &str); 14] = [
+pub(crate) const OTHER_NAMES: [(&str, &str); 14] = [
     ("sum", POSTGRES_SUM),
     ("avg", POSTGRES_AVG),
     ("every", "bool_and"),
@@ -461,6 +500,7 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     };
     let name = part.as_ident().map(|name| name.value.to_lowercase());
     let name = name.unwrap_or_default();
+    check_counts(&name, function)?;
     if matches!(name.as_str(), "json_agg" | "jsonb_agg") {
         let list = list_of_json(function)?;
         return Ok(match name.as_str() {
@@ -487,9 +527,27 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
         _ => None,
     });
-    let Some(args) = plain.collect::<Option<Vec<_>>>() else {
+    let Some(mut args) = plain.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
+    if name.starts_with("regexp_")
+        && let Some(pattern) = args.get_mut(1)
+    {
+        read_pattern(pattern);
+        if let FunctionArguments::List(list) = &mut function.args
+            && let Some(given) = list.args.get_mut(1)
+        {
+            *given = FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern.clone()));
+            if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(new)))) =
+                list.args.get_mut(2)
+                && name == "regexp_replace"
+                && let Value::SingleQuotedString(new) = &mut new.value
+            {
+                // All that was found has another sign there.
+                *new = new.replace("\\&", "\\0");
+            }
+        }
+    }
     // `nextval('s'::regclass)`: the name alone says which.
     if ["nextval", "currval", "setval"].contains(&name.as_str())
         && let Some(Expr::Function(first)) = args.first()

@@ -6,13 +6,25 @@ use crate::template::template;
 use sqlparser::ast::{Expr, Value};
 
 /// Name, what the second argument says, if there is one, and meaning.
-const OF_BYTES: [(&str, Option<&str>, &str); 5] = [
+const OF_BYTES: [(&str, Option<&str>, &str); 9] = [
     ("encode", Some("hex"), "lower(hex(CAST($1 AS BLOB)))"),
     // Lines of 76 letters, as in RFC 2045.
     (
         "encode",
         Some("base64"),
         "rtrim(regexp_replace(to_base64(CAST($1 AS BLOB)), '(.{76})', '\\1' || chr(10), 'g'), chr(10))",
+    ),
+    (
+        "encode",
+        Some("escape"),
+        "escaped_as_postgres(CAST($1 AS BLOB))",
+    ),
+    ("convert_from", Some("utf8"), "decode(CAST($1 AS BLOB))"),
+    ("convert_from", Some("utf-8"), "decode(CAST($1 AS BLOB))"),
+    (
+        "bit_count",
+        None,
+        "count_of_bits_as_postgres(CAST($1 AS BLOB))",
     ),
     ("decode", Some("hex"), "unhex($1)"),
     (

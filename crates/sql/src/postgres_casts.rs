@@ -195,14 +195,17 @@ pub(super) fn is_day(data_type: &ast::DataType) -> bool {
 pub(super) fn put_era(expr: &mut Expr) {
     match expr {
         Expr::Nested(inner) => put_era(inner),
-        Expr::Value(value) => {
-            if let Value::SingleQuotedString(text) = &mut value.value
-                && let Some(era) = era_behind_day(text)
-            {
-                *text = era;
-            }
-        }
+        Expr::Value(value) => put_era_in(&mut value.value),
         _ => {}
+    }
+}
+
+/// The same of the literal itself.
+pub(super) fn put_era_in(value: &mut Value) {
+    if let Value::SingleQuotedString(text) = value
+        && let Some(era) = era_behind_day(text)
+    {
+        *text = era;
     }
 }
 

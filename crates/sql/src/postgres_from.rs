@@ -38,7 +38,12 @@ const OF_ONE_ROW: [&str; 3] = ["string_to_array", "current_schemas", "current_se
 
 /// Functions whose rows are the values of lists that functions of ours give, and what their column is called; those of several columns
 /// are none.
-const AS_LISTS: [(&str, &str, &str); 12] = [
+const AS_LISTS: [(&str, &str, &str); 13] = [
+    (
+        "regexp_matches",
+        "regexp_groups_as_postgres",
+        "regexp_matches",
+    ),
     ("json_array_elements", "json_items", "value"),
     ("jsonb_array_elements", "json_items", "value"),
     ("json_array_elements_text", "json_items_text", "value"),
@@ -152,6 +157,7 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
         return of_list(factor, list, column);
     }
     if called == "generate_series" {
+        refuse_fractions(args.args.iter().filter_map(unnamed))?;
         type_parameters(&mut args.args)?;
     }
     let of_one = ["generate_series", "range", "unnest"].contains(&called.as_str());
@@ -373,6 +379,7 @@ fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
 
 /// A series of moments, whose step is an interval: with a time zone if an end is written as a moment with one, or as a day.
 pub(super) fn series_of_moments(ends: &[Expr]) -> Result<Option<Expr>> {
+    refuse_fractions(ends.iter())?;
     let [from, to, step] = ends else {
         return Ok(None);
     };
@@ -395,6 +402,22 @@ pub(super) fn series_of_moments(ends: &[Expr]) -> Result<Option<Expr>> {
         "CAST(generate_series(CAST($1 AS TIMESTAMP), CAST($2 AS TIMESTAMP), CAST($3 AS INTERVAL)) AS {of})"
     );
     template(&text, ends).map(Some)
+}
+
+/// Refuses a series of numerics, whose fractions a series of ours has not.
+fn refuse_fractions<'a>(mut ends: impl Iterator<Item = &'a Expr>) -> Result<()> {
+    let has_fraction = |end: &Expr| match end {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.contains('.'))
+        }
+        _ => false,
+    };
+    match ends.any(has_fraction) {
+        true => Err(Error::unsupported(
+            "generate_series of numerics is not there; write one of whole numbers and divide them",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Whether an expression says itself that it is a day, or a moment with a time zone.

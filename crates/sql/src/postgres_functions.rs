@@ -1,12 +1,12 @@
 //! PostgreSQL's functions that are expressions of ours.
 
 use crate::calls::call;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::postgres_casts::POSTGRES_TEXT;
 use crate::template::{drawn_once, template};
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, Value,
+    ObjectName, UnaryOperator, Value,
 };
 
 /// The function that `to_char` of PostgreSQL is.
@@ -49,9 +49,113 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ),
     ("to_date", 2, "CAST(moment_as_postgres($1, $2) AS DATE)"),
     ("date_trunc", 2, "date_trunc_as_postgres($1, $2)"),
-    ("date_bin", 3, BIN),
-    ("make_date", 3, DAY),
-    ("make_timestamp", 6, MOMENT),
+    (
+        "date_trunc",
+        3,
+        "timezone($3, date_trunc_as_postgres($1, timezone($3, CAST($2 AS TIMESTAMP WITH TIME ZONE))))",
+    ),
+    (
+        "date_bin",
+        3,
+        "time_bucket(stride_as_postgres(CAST($1 AS INTERVAL)), $2, $3)",
+    ),
+    ("make_date", 3, "make_date(year_as_postgres($1), $2, $3)"),
+    (
+        "make_timestamp",
+        6,
+        "make_timestamp(year_as_postgres($1), $2, $3, $4, $5, $6)",
+    ),
+    (
+        "get_byte",
+        2,
+        "CAST(get_byte_as_postgres($1, $2) AS INTEGER)",
+    ),
+    ("get_bit", 2, "CAST(get_bit_as_postgres($1, $2) AS INTEGER)"),
+    ("set_byte", 3, "set_byte_as_postgres($1, $2, $3)"),
+    ("set_bit", 3, "set_bit_as_postgres($1, $2, $3)"),
+    (
+        "regexp_matches",
+        2,
+        "unnest(regexp_groups_as_postgres($1, $2))",
+    ),
+    (
+        "regexp_matches",
+        3,
+        "unnest(regexp_groups_as_postgres($1, $2, $3))",
+    ),
+    (
+        "regexp_match",
+        3,
+        "regexp_groups_as_postgres($1, $2, $3)[1]",
+    ),
+    (
+        "regexp_replace",
+        5,
+        "regexp_replace_as_postgres($1, $2, $3, $4, $5, '')",
+    ),
+    (
+        "regexp_replace",
+        6,
+        "regexp_replace_as_postgres($1, $2, $3, $4, $5, $6)",
+    ),
+    (
+        "regexp_count",
+        3,
+        "regexp_count_as_postgres($1, $2, $3, '')",
+    ),
+    (
+        "regexp_count",
+        4,
+        "regexp_count_as_postgres($1, $2, $3, $4)",
+    ),
+    (
+        "regexp_instr",
+        3,
+        "regexp_instr_as_postgres($1, $2, $3, 1, 0, '', 0)",
+    ),
+    (
+        "regexp_instr",
+        4,
+        "regexp_instr_as_postgres($1, $2, $3, $4, 0, '', 0)",
+    ),
+    (
+        "regexp_instr",
+        5,
+        "regexp_instr_as_postgres($1, $2, $3, $4, $5, '', 0)",
+    ),
+    (
+        "regexp_instr",
+        6,
+        "regexp_instr_as_postgres($1, $2, $3, $4, $5, $6, 0)",
+    ),
+    (
+        "regexp_instr",
+        7,
+        "regexp_instr_as_postgres($1, $2, $3, $4, $5, $6, $7)",
+    ),
+    (
+        "regexp_substr",
+        3,
+        "regexp_substr_as_postgres($1, $2, $3, 1, '', 0)",
+    ),
+    (
+        "regexp_substr",
+        4,
+        "regexp_substr_as_postgres($1, $2, $3, $4, '', 0)",
+    ),
+    (
+        "regexp_substr",
+        5,
+        "regexp_substr_as_postgres($1, $2, $3, $4, $5, 0)",
+    ),
+    (
+        "regexp_substr",
+        6,
+        "regexp_substr_as_postgres($1, $2, $3, $4, $5, $6)",
+    ),
+    ("convert_to", 2, CONVERT_TO),
+    ("pg_client_encoding", 0, "'UTF8'"),
+    ("quote_literal", 1, "quote_literal(postgres_text($1))"),
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -92,13 +196,13 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     (
         "string_to_array",
         2,
-        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) ELSE string_split($1, $2) END",
+        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END",
     ),
     (
         "string_to_array",
         3,
         "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) \
-         ELSE list_transform(string_split($1, $2), \"$item\" -> nullif(\"$item\", $3)) END",
+         ELSE list_transform(CASE WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END, \"$item\" -> nullif(\"$item\", $3)) END",
     ),
     (
         "generate_subscripts",
@@ -121,8 +225,12 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("btrim", 1, "trim($1)"),
     ("lpad", 2, "lpad($1, $2, ' ')"),
     ("rpad", 2, "rpad($1, $2, ' ')"),
-    ("to_hex", 1, "lower(to_hex($1))"),
-    ("quote_nullable", 1, "coalesce(quote_literal($1), 'NULL')"),
+    ("to_hex", 1, "lower(to_hex(bits_as_postgres($1)))"),
+    (
+        "quote_nullable",
+        1,
+        "coalesce(quote_literal(postgres_text($1)), 'NULL')",
+    ),
     (
         "regexp_count",
         2,
@@ -189,16 +297,9 @@ const NAME_OF_TYPE: &str = "CASE typeof($1) WHEN 'TIMESTAMP' THEN 'timestamp wit
     ELSE replace(replace(replace(replace(regexp_replace(lower(typeof($1)), 'decimal\\([0-9,]+\\)', 'numeric', 'g'), \
     'varchar', 'text'), 'double', 'double precision'), 'blob', 'bytea'), 'float', 'real') END";
 
-/// Years are numbered without a zero.
-const DAY: &str = "make_date(CASE WHEN $1 = 0 THEN error('date field value out of range') WHEN $1 < 0 THEN $1 + 1 ELSE $1 END, $2, $3)";
-const MOMENT: &str = "make_timestamp(CASE WHEN $1 = 0 THEN error('date field value out of range') WHEN $1 < 0 THEN $1 + 1 ELSE $1 END, \
-    $2, $3, $4, $5, $6)";
-
-/// Months are of no one length.
-const BIN: &str = "time_bucket(CASE WHEN date_part('year', CAST($1 AS INTERVAL)) <> 0 OR date_part('month', CAST($1 AS INTERVAL)) <> 0 \
-    THEN error('timestamps cannot be binned into intervals containing months or years') \
-    WHEN CAST($1 AS INTERVAL) <= INTERVAL '0 days' THEN error('stride must be greater than zero') \
-    ELSE CAST($1 AS INTERVAL) END, $2, $3)";
+/// Texts have one encoding here.
+const CONVERT_TO: &str = "CASE WHEN upper($2) IN ('UTF8', 'UTF-8', 'UNICODE') THEN encode($1) \
+    ELSE error('convert_to takes the encoding UTF8 alone') END";
 
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";
@@ -227,7 +328,7 @@ pub(crate) fn part_of_text(text: &Expr, from: &Expr, letters: Option<&Expr>) -> 
 }
 
 /// The bounds may stand either way.
-const BUCKET: &str = "CAST(CASE WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \
+const BUCKET: &str = "CAST(CASE WHEN $4 <= 0 THEN error('count must be greater than zero') WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \
     ELSE floor(($1 - $2) * $4 / ($3 - $2)) + 1 END \
     WHEN $2 > $3 THEN CASE WHEN $1 > $2 THEN 0 WHEN $1 <= $3 THEN $4 + 1 ELSE floor(($2 - $1) * $4 / ($2 - $3)) + 1 END \
     ELSE error('lower bound cannot equal upper bound') END AS INTEGER)";
@@ -256,11 +357,12 @@ const FINE_PARTS: [(&[&str], &str, &str, &str); 3] = [
     (&["epoch"], "epoch", "", "DECIMAL(38, 6)"),
 ];
 
-/// What EXTRACT means, which is a numeric; `None` for a day that is counted with its fraction.
+/// What EXTRACT means, which is a numeric.
 pub(crate) fn extracted(part: &str, of: &Expr) -> Result<Option<Expr>> {
     let part = part.to_lowercase();
     if part == "julian" {
-        return Ok(None);
+        let text = "numeric_as_postgres(date_part('julian', $1))";
+        return template(text, std::slice::from_ref(of)).map(Some);
     }
     let mut fine = FINE_PARTS.iter();
     let fine = fine.find(|(names, ..)| names.contains(&part.as_str()));
@@ -292,6 +394,36 @@ pub(crate) fn date_part(args: &[Expr]) -> Result<Option<Expr>> {
             template(&text, args).map(Some)
         }
         None => template("CAST(date_part($1, $2) AS DOUBLE)", args).map(Some),
+    }
+}
+
+/// Refuses the row before the first of a window, and no buckets at all.
+pub(crate) fn check_counts(name: &str, function: &Function) -> Result<()> {
+    let (at, sqlstate, what) = match name {
+        "nth_value" => (
+            1,
+            "22016",
+            "argument of nth_value must be greater than zero",
+        ),
+        "ntile" => (0, "22014", "argument of ntile must be greater than zero"),
+        _ => return Ok(()),
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(());
+    };
+    let is_less = match list.args.get(at) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.bytes().all(|of| of == b'0'))
+        }
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        }))) => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    };
+    match is_less {
+        true => Err(Error::invalid(what).with_sqlstate(sqlstate)),
+        false => Ok(()),
     }
 }
 

@@ -39,6 +39,72 @@ pub(crate) fn similar(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) ->
     }
 }
 
+/// Puts what the library reads in the place of PostgreSQL's signs for the ends of words, and of its classes of letters.
+pub(crate) fn read_pattern(pattern: &mut Expr) {
+    match pattern {
+        Expr::Nested(inner) => read_pattern(inner),
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text),
+            ..
+        }) => *text = with_our_signs(text),
+        _ => {}
+    }
+}
+
+/// Classes of letters, beyond ASCII too.
+const CLASSES: [(&str, &str); 5] = [
+    ("[:alpha:]", "\\p{Alphabetic}"),
+    ("[:alnum:]", "\\p{Alphabetic}\\p{N}"),
+    ("[:upper:]", "\\p{Lu}"),
+    ("[:lower:]", "\\p{Ll}"),
+    ("[:space:]", "\\s"),
+];
+
+fn with_our_signs(pattern: &str) -> String {
+    let (mut signs, mut rest, mut in_class) = (String::new(), pattern, false);
+    while let Some(sign) = rest.chars().next() {
+        let class = CLASSES.iter().find(|(name, _)| rest.starts_with(*name));
+        if let Some((name, ours)) = class.filter(|_| in_class) {
+            signs.push_str(ours);
+            rest = &rest[name.len()..];
+            continue;
+        }
+        rest = &rest[sign.len_utf8()..];
+        match sign {
+            '\\' => {
+                let next = rest.chars().next();
+                rest = &rest[next.map_or(0, char::len_utf8)..];
+                match next {
+                    Some('m') if !in_class => signs.push_str("\\b{start}"),
+                    Some('M') if !in_class => signs.push_str("\\b{end}"),
+                    Some('y') if !in_class => signs.push_str("\\b"),
+                    Some('Y') if !in_class => signs.push_str("\\B"),
+                    Some('Z') if !in_class => signs.push_str("\\z"),
+                    next => signs.extend(['\\'].into_iter().chain(next)),
+                }
+            }
+            '[' if !in_class => {
+                in_class = true;
+                signs.push('[');
+                // A bracket that comes first stands for itself.
+                let begin = ["^]", "]", "^"]
+                    .into_iter()
+                    .find(|of| rest.starts_with(*of));
+                if let Some(begin) = begin {
+                    signs.push_str(&begin.replace(']', "\\]"));
+                    rest = &rest[begin.len()..];
+                }
+            }
+            ']' => {
+                in_class = false;
+                signs.push(']');
+            }
+            sign => signs.push(sign),
+        }
+    }
+    signs
+}
+
 /// The regular expression that says the same of a whole text.
 fn regular(pattern: &str, escape: Option<char>) -> Result<String> {
     let mut regular = String::from("(?s:");

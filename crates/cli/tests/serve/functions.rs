@@ -102,6 +102,160 @@ const ANSWERS: &[(&str, &str)] = &[
         "SELECT x::int, x::int8, 4.5::int FROM (VALUES (' +42 '::text)) t(x)",
         "42|42|5",
     ),
+    (
+        "SELECT i / n, j / n, j % n, mod(j, n) FROM (VALUES (NULL::interval, NULL::int, 0)) t(i, j, n)",
+        "NULL|NULL|NULL|NULL",
+    ),
+    (
+        "SELECT interval '1 day' / 2, i / n FROM (VALUES (interval '1 month', 4)) t(i, n)",
+        "12:00:00|7 days 12:00:00",
+    ),
+    (
+        "SELECT time '10:00' - time '08:30', t - u, pg_typeof(t - u) FROM (VALUES (time '10:00', time '23:30:15.5')) v(t, u)",
+        "01:30:00|-13:30:15.5|interval",
+    ),
+    (
+        "SELECT 5 # 3, 17 # 5, 1 + 2 # 3, B'1010', B'1010' | B'0101', B'1010' # B'0110', ~ B'1010'",
+        "6|20|0|1010|1111|1100|0101",
+    ),
+    (
+        "SELECT |/ 4, |/ 2.25, |/ 4 + 5, @ -5.0, @ -5",
+        "2|1.5|3|5.0|5",
+    ),
+    (
+        "SELECT encode('\\x0041ff5c'::bytea, 'escape'), get_byte('\\x1234'::bytea, 1), set_byte('\\x1234'::bytea, 1, 64), get_bit('\\x1234'::bytea, 3), set_bit('\\x1234'::bytea, 3, 1), bit_count('\\x1234567890'::bytea)",
+        "\\000A\\377\\\\|52|\\x1240|0|\\x1a34|15",
+    ),
+    (
+        "SELECT extract(century FROM DATE '0001-01-01 BC'), extract(century FROM DATE '0101-01-01 BC'), extract(millennium FROM TIMESTAMP '1001-01-01 BC'), DATE '0044-03-15 BC'",
+        "-1|-2|-2|0044-03-15 BC",
+    ),
+    (
+        "SELECT extract(julian FROM TIMESTAMP '2006-01-01 12:00')::float8, date_trunc('day', TIMESTAMPTZ '2001-02-16 20:38:40+00', 'Australia/Sydney')",
+        "2453737.5|2001-02-16 13:00:00+00",
+    ),
+    (
+        "SELECT sum(i), avg(i), pg_typeof(sum(i)) FROM (VALUES (INTERVAL '1 month'), (INTERVAL '2 days 3 hours'), (NULL)) t(i)",
+        "1 mon 2 days 03:00:00|16 days 01:30:00|interval",
+    ),
+    (
+        "SELECT avg(i), sum(DISTINCT n) FROM (VALUES (INTERVAL '1 day', 1), (INTERVAL '2 hours', 1), (INTERVAL '1 second', 2)) t(i, n)",
+        "08:40:00.333333|3",
+    ),
+    (
+        "SELECT 5 BETWEEN SYMMETRIC 7 AND 3, 5 NOT BETWEEN SYMMETRIC 7 AND 3, 5 BETWEEN ASYMMETRIC 3 AND 7, 5 BETWEEN SYMMETRIC 3 AND NULL, 2 BETWEEN SYMMETRIC 3 AND NULL",
+        "t|f|t|NULL|NULL",
+    ),
+    (
+        "SELECT x LIKE ANY (ARRAY['a%', 'b%']), x NOT LIKE ALL (ARRAY['a%', 'b%']), x ILIKE ANY ('{A%,B%}'), x ~ ANY (ARRAY['^a', 'x']), x LIKE ANY (l) FROM (VALUES ('abc', ARRAY['x', '%c'])) t(x, l)",
+        "t|f|t|t|t",
+    ),
+    (
+        "SELECT x LIKE ANY (ARRAY['z', NULL]), x LIKE ALL (l) FROM (VALUES ('abc', ARRAY[]::text[])) t(x, l)",
+        "NULL|t",
+    ),
+    (
+        "SELECT (DATE '2001-02-16', DATE '2001-12-21') OVERLAPS (DATE '2001-10-30', DATE '2002-10-30'), (DATE '2001-02-16', INTERVAL '100 days') OVERLAPS (DATE '2001-10-30', DATE '2002-10-30'), (DATE '2001-10-29', DATE '2001-10-30') OVERLAPS (DATE '2001-10-30', DATE '2001-10-31')",
+        "t|f|f",
+    ),
+    (
+        "SELECT ROW(1, NULL) IS NULL, ROW(NULL, NULL) IS NULL, (1, NULL) IS NOT NULL, ROW(1, 2) IS NOT NULL",
+        "f|t|f|t",
+    ),
+    (
+        "SELECT regexp_matches('foobarbequebaz', '(b.)(.)', 'g')",
+        "{ba,r}|{be,q}|{ba,z}",
+    ),
+    (
+        "SELECT regexp_matches('foobarbequebaz', 'ba.'), regexp_match('Ab', '(a)(b)', 'i')",
+        "{bar}|{A,b}",
+    ),
+    (
+        "SELECT m[1] FROM regexp_matches('a1b2', '([a-z])(\\d)', 'g') AS m",
+        "a|b",
+    ),
+    (
+        "SELECT regexp_replace('A PostgreSQL function', 'a|e|i|o|u', 'X', 1, 0, 'i'), regexp_replace('A PostgreSQL function', 'a|e|i|o|u', '<\\&>', 1, 3, 'i'), regexp_replace('abc', '(b)(c)', '\\2\\1', 2, 1)",
+        "X PXstgrXSQL fXnctXXn|A Postgr<e>SQL function|acb",
+    ),
+    (
+        "SELECT regexp_count('123456789012', '\\d\\d\\d', 2), regexp_instr('number of your street, town zip, FR', '[^,]+', 1, 2), regexp_substr('number of your street, town zip, FR', '[^,]+', 1, 2), regexp_substr('abc', 'z', 1, 1)",
+        "3|23| town zip|NULL",
+    ),
+    (
+        "SELECT trim(leading from '  a '), trim(from '  a '), trim(trailing from ' a '), trim(both 'x' from 'xax')",
+        "a |a| a|a",
+    ),
+    (
+        "SELECT quote_literal(42), quote_nullable(1.5), quote_literal('O''Reilly'), quote_nullable(NULL), to_hex(-1), to_hex(-1::bigint), to_hex(255)",
+        "'42'|'1.5'|'O''Reilly'|NULL|ffffffff|ffffffffffffffff|ff",
+    ),
+    (
+        "SELECT string_to_array('abc', NULL), string_to_array('abc', ''), string_to_array('a,b', ','), string_to_array('axb', NULL, 'x')",
+        "{a,b,c}|{abc}|{a,b}|{a,NULL,b}",
+    ),
+    (
+        "SELECT convert_from('\\x616263'::bytea, 'UTF8'), convert_to('abc', 'UTF8'), pg_client_encoding()",
+        "abc|\\x616263|UTF8",
+    ),
+    (
+        "SELECT ARRAY[1, 2] @> ARRAY[2], ARRAY[1] @> ARRAY[NULL]::int[], NULL::int[] @> ARRAY[1], ARRAY[1, NULL] @> ARRAY[]::int[]",
+        "t|f|NULL|t",
+    ),
+    (
+        "SELECT interval '2 hours' - interval '1 day', '-1 days +02:00:00'::interval, interval '-1 mon 5 days', (interval '2 hours' - interval '1 day')::text",
+        "-1 days +02:00:00|-1 days +02:00:00|-1 mons +5 days|-1 days +02:00:00",
+    ),
+    (
+        "SELECT DATE 'today' = current_date, 'tomorrow'::date - current_date, TIMESTAMPTZ 'now' = now(), DATE 'Jan 8, 1999', timestamp '19990108', '1/8/1999'::date, date '08-Jan-1999'",
+        "t|1|t|1999-01-08|1999-01-08 00:00:00|1999-01-08|1999-01-08",
+    ),
+    (
+        "SELECT interval '1-2', interval '1 2:03:04', 'P1Y2M3DT4H5M6S'::interval",
+        "1 year 2 mons|1 day 02:03:04|1 year 2 mons 3 days 04:05:06",
+    ),
+    (
+        "SELECT 'é' ~ '[[:alpha:]]', 'foo bar' ~ '\\yfoo\\y', 'abc' ~ '\\ma', regexp_replace('foo bar', '\\m.', 'X', 'g'), 'a]b' ~ '[]]', '^' ~ '[^a]', regexp_match('x1', '[[:alnum:]]+'), regexp_replace('foobar', 'o', '[\\&]')",
+        "t|t|t|Xoo Xar|t|t|{x1}|f[o]obar",
+    ),
+];
+
+/// What is refused, and the SQLSTATE.
+const REFUSALS: &[(&str, &str)] = &[
+    ("SELECT date_trunc('week', INTERVAL '5 months')", "0A000"),
+    (
+        "SELECT nth_value(x, 0) OVER (ORDER BY x) FROM (VALUES (1)) t(x)",
+        "22016",
+    ),
+    (
+        "SELECT ntile(0) OVER (ORDER BY x) FROM (VALUES (1)) t(x)",
+        "22014",
+    ),
+    ("SELECT '99999999999'::text::int", "22003"),
+    ("SELECT '99999999999'::int", "22003"),
+    ("SELECT 'nope'::text::date", "22007"),
+    ("SELECT 'nope'::date", "22007"),
+    ("SELECT '2020-02-30'::text::date", "22008"),
+    ("SELECT 'nope'::text::timestamp", "22007"),
+    ("SELECT 'nope'::interval", "22007"),
+    ("SELECT '12:99'::time", "22008"),
+    ("SELECT make_date(0, 1, 1)", "22008"),
+    ("SELECT make_date(2020, 13, 1)", "22008"),
+    ("SELECT make_time(25, 1, 1)", "22008"),
+    (
+        "SELECT date_bin('1 month', TIMESTAMP '2020-01-01', TIMESTAMP '2020-01-01')",
+        "0A000",
+    ),
+    (
+        "SELECT date_bin('-1 day', TIMESTAMP '2020-01-01', TIMESTAMP '2020-01-01')",
+        "22008",
+    ),
+    ("SELECT get_byte('\\x1234'::bytea, 5)", "2202E"),
+    ("SELECT set_bit('\\x1234'::bytea, 3, 2)", "22023"),
+    (
+        "SELECT i / n FROM (VALUES (interval '1 day', 0)) t(i, n)",
+        "22012",
+    ),
 ];
 
 const ERRORS: &[&str] = &[
@@ -136,6 +290,11 @@ fn functions_answer_as_in_postgresql() {
     }
     for sql in ERRORS {
         assert!(client.table(sql, false).is_err(), "{sql}");
+    }
+    for (sql, sqlstate) in REFUSALS {
+        let refusal = client.table(sql, false).err();
+        let said = refusal.map(|refusal| refusal.sqlstate);
+        assert_eq!(said.as_deref(), Some(*sqlstate), "{sql}");
     }
     client.close();
     server.stop();

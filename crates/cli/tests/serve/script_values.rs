@@ -65,7 +65,7 @@ fn plain(oid: u32, text: &str, of: &str) -> String {
         (INTERVAL, _) => {
             let words = text.split(' ').scan("", |before, word| {
                 let one = std::mem::replace(before, word) == "-1";
-                let word = word.replace("mon", "month");
+                let word = word.trim_start_matches('+').replace("mon", "month");
                 Some(if one {
                     word.trim_end_matches('s').into()
                 } else {
@@ -221,7 +221,7 @@ fn values_are_shown_as_the_scripts_write_them() {
             "",
             "1 year 2 months 04:00:00",
         ),
-        (INTERVAL, "-1 mons 2 days", "", "-1 month 2 days"),
+        (INTERVAL, "-1 mons +2 days", "", "-1 month 2 days"),
         (1007, "{1,NULL}", "", "[1, NULL]"),
         (1009, r#"{"a,b",c,"NULL"}"#, "", "['a,b', c, 'NULL']"),
         (1007, "{{1},{}}", "", "[[1], []]"),

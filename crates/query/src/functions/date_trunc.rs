@@ -53,7 +53,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         |call, _| {
             let [parts, of] = call.take()?;
             match of.data_type() {
-                DataType::Interval(_) => truncated_intervals(parts, of),
+                DataType::Interval(_) => {
+                    refuse_weeks(parts)?;
+                    truncated_intervals(parts, of)
+                }
                 DataType::Date32 => truncated_days(parts, of, call.to),
                 _ => truncated(parts, of, Centuries::FromOne),
             }
@@ -126,6 +129,18 @@ fn truncated_intervals(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
     });
     let all = all.collect::<Result<IntervalMonthDayNanoArray>>()?;
     Ok(Arc::new(all))
+}
+
+/// Months are of no whole number of weeks.
+fn refuse_weeks(parts: &ArrayRef) -> Result<()> {
+    let mut parts = parts.as_string_view().iter().flatten();
+    match parts.any(|part| date_part_name(part) == Some("week")) {
+        true => {
+            let what = "date_trunc takes no weeks of intervals, since months are of no whole number of them";
+            Err(Error::new(ErrorKind::Unsupported, what).into())
+        }
+        false => Ok(()),
+    }
 }
 
 /// An interval whose smaller parts are gone; what is negative goes towards zero.

@@ -1,9 +1,10 @@
-//! `IntervalMean`: the accumulator of `avg` of intervals, and of times of day with a zone, which is that of UTC.
+//! `IntervalMean`: the accumulator of `avg` of intervals, and of PostgreSQL's `sum` of them, and of times of day with a zone, which is that of UTC.
 //!
 //! What must hold: months, days and microseconds add up apart, so that a frame takes back what it had; a month that does not divide is thirty
 //! days. As in DuckDB, microseconds that do not divide are added whole.
 
 use super::different_values::DifferentValues;
+use super::interval_units::scaled_by;
 use super::time_tz::times;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{
@@ -21,10 +22,22 @@ const DAYS_PER_MONTH: i64 = 30;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
+/// What is made of the sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mean {
+    /// Each part by itself, as in DuckDB.
+    OfParts,
+    /// Fractions go to smaller parts, as in PostgreSQL.
+    Exact,
+    /// The sums are the answer.
+    Sum,
+}
+
 /// Sums, and how many values they are of.
 #[derive(Debug)]
 pub(super) struct IntervalMean {
     of: DataType,
+    answer: Mean,
     months: i64,
     days: i64,
     micros: i64,
@@ -45,9 +58,10 @@ fn overflow() -> Error {
 }
 
 impl IntervalMean {
-    pub(super) fn new(of: &DataType) -> Self {
+    pub(super) fn new(of: &DataType, answer: Mean) -> Self {
         Self {
             of: of.clone(),
+            answer,
             months: 0,
             days: 0,
             micros: 0,
@@ -106,6 +120,15 @@ impl IntervalMean {
         // The sums are intervals, too.
         let fits = |part: i64| i32::try_from(part).map_err(|_| overflow());
         let (months, days) = (i64::from(fits(self.months)?), i64::from(fits(self.days)?));
+        if self.answer != Mean::OfParts {
+            let nanos = self.micros.checked_mul(1000).ok_or_else(overflow)?;
+            let sum = IntervalMonthDayNano::new(fits(months)?, fits(days)?, nanos);
+            let answer = match self.answer {
+                Mean::Exact => scaled_by(sum, |part| part / count as f64)?,
+                Mean::Sum | Mean::OfParts => sum,
+            };
+            return Ok(ScalarValue::IntervalMonthDayNano(Some(answer)));
+        }
         let days_left = months % count * DAYS_PER_MONTH;
         let micros_left = i128::from(days % count + days_left % count) * i128::from(MICROS_PER_DAY);
         let whole = i128::from(self.micros / count + self.micros % count);
@@ -120,9 +143,9 @@ impl IntervalMean {
 }
 
 /// A time of day in UTC.
-/// The mean of values that differ, each of which counts once.
+/// The mean of values that differ, or their sum, each of which counts once.
 #[derive(Debug)]
-pub(super) struct DistinctMean(pub(super) DifferentValues);
+pub(super) struct DistinctMean(pub(super) DifferentValues, pub(super) Mean);
 
 impl Accumulator for DistinctMean {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
@@ -133,7 +156,7 @@ impl Accumulator for DistinctMean {
         let ScalarValue::List(list) = self.0.evaluate()? else {
             return internal_err!("values that differ are a list");
         };
-        let mut mean = IntervalMean::new(&list.value_type());
+        let mut mean = IntervalMean::new(&list.value_type(), self.1);
         if list.is_valid(0) {
             mean.count(&list.value(0), 1)?;
         }

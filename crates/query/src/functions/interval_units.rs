@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::sqlstate::DIVISION_BY_ZERO;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub const INTERVAL_TIMES: &str = "$interval_times";
 pub const INTERVAL_SCALED: &str = "$interval_scaled";
 /// An interval through a DOUBLE; by zero it is NULL.
 pub const INTERVAL_DIVIDED: &str = "$interval_divided";
+/// The same of PostgreSQL, where zero divides nothing.
+pub const INTERVAL_CUT: &str = "divide_interval_as_postgres";
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const DAYS_A_MONTH: f64 = 30.0;
@@ -24,7 +27,7 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 const NANOS_A_MICRO: i64 = 1000;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 16] = [
+    let functions: [Whole; 17] = [
         (&["to_millennia"], whole, interval, |c, _| months(c, 12_000)),
         (&["to_centuries"], whole, interval, |c, _| months(c, 1200)),
         (&["to_decades"], whole, interval, |c, _| months(c, 120)),
@@ -46,10 +49,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         }),
         (&[INTERVAL_TIMES], by_whole, interval, |c, _| times(c)),
         (&[INTERVAL_SCALED], by_number, interval, |c, _| {
-            scaled(c, |part, factor| part * factor)
+            scaled(c, |part, factor| part * factor, of_zero)
         }),
         (&[INTERVAL_DIVIDED], by_number, interval, |c, _| {
-            scaled(c, |part, factor| part / factor)
+            scaled(c, |part, factor| part / factor, of_zero)
+        }),
+        (&[INTERVAL_CUT], by_number, interval, |c, _| {
+            scaled(c, |part, factor| part / factor, refused_zero)
         }),
     ];
     registered(functions, memory)
@@ -176,14 +182,27 @@ fn times(call: &Call<'_>) -> Result<ArrayRef> {
     ))
 }
 
+fn of_zero() -> Result<Option<IntervalMonthDayNano>, Error> {
+    Ok(None)
+}
+
+fn refused_zero() -> Result<Option<IntervalMonthDayNano>, Error> {
+    let error = Error::new(ErrorKind::OutOfRange, "division by zero");
+    Err(error.with_sqlstate(DIVISION_BY_ZERO))
+}
+
 /// Fractions of months become days, and those of days seconds, as PostgreSQL has it.
-fn scaled(call: &Call<'_>, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
+fn scaled(
+    call: &Call<'_>,
+    scale: fn(f64, f64) -> f64,
+    through_zero: fn() -> Result<Option<IntervalMonthDayNano>, Error>,
+) -> Result<ArrayRef> {
     let [intervals, numbers] = call.take()?;
     let is_divided = scale(1.0, 0.0).is_infinite();
     let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>().iter();
     let numbers = numbers.as_primitive::<Float64Type>().iter();
     let made = intervals.zip(numbers).map(|(of, by)| match (of, by) {
-        (Some(_), Some(by)) if is_divided && by == 0.0 => Ok(None),
+        (Some(_), Some(by)) if is_divided && by == 0.0 => through_zero(),
         (Some(of), Some(by)) => scaled_by(of, |part| scale(part, by)).map(Some),
         _ => Ok(None),
     });
@@ -192,7 +211,7 @@ fn scaled(call: &Call<'_>, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
     ))
 }
 
-fn scaled_by(
+pub(super) fn scaled_by(
     of: IntervalMonthDayNano,
     scale: impl Fn(f64) -> f64,
 ) -> Result<IntervalMonthDayNano, Error> {

@@ -1,6 +1,6 @@
 //! `list_sum(x)` and `list_avg(x)`: as `sum` and `avg` of the list's values, exact for integers, decimals and points in time.
 
-use super::interval_mean::{IntervalMean, parted};
+use super::interval_mean::{IntervalMean, Mean, parted};
 use super::sum::{averaged, overflow};
 use super::sum_numbers::{Sum, means};
 use super::whole::{Whole, item, list_of, registered};
@@ -78,7 +78,7 @@ fn interval_means(list: &ListArray) -> Result<ArrayRef> {
     let of = list.value_type();
     let means = list.iter().map(|values| {
         check()?;
-        let mut mean = IntervalMean::new(&of);
+        let mut mean = IntervalMean::new(&of, Mean::OfParts);
         if let Some(values) = values {
             mean.count(&values, 1)?;
         }

@@ -25,9 +25,11 @@ use std::sync::Arc;
 pub const MAP_VALUE: &str = "$map_value";
 /// `contains(x, value)` where `x` is no text.
 pub(super) const CONTAINS: &str = "$contains";
+/// `@>` of PostgreSQL, where NULL is in no list.
+pub const LIST_WITHIN: &str = "list_within_as_postgres";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 11] = [
+    let functions: [Whole; 12] = [
         (
             &["list_contains", "list_has", "array_contains", "array_has"],
             list_and_value,
@@ -50,14 +52,15 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["list_has_any", "array_has_any"],
             two_lists,
             boolean,
-            |call, _| has(call, false),
+            |call, _| has(call, Asked::Any),
         ),
         (
             &["list_has_all", "array_has_all"],
             two_lists,
             boolean,
-            |call, _| has(call, true),
+            |call, _| has(call, Asked::All),
         ),
+        (&[LIST_WITHIN], two_lists, boolean, within),
         (
             &["list_intersect", "array_intersect"],
             two_lists,
@@ -291,7 +294,21 @@ pub(super) fn items(list: &ListArray, row: usize) -> impl Iterator<Item = usize>
 }
 
 /// Whether any, or all, of the second list are in the first.
-fn has(call: &Call<'_>, all: bool) -> Result<ArrayRef> {
+/// As in PostgreSQL, a list with a NULL is in none.
+fn within(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    has(call, Asked::AllButNull)
+}
+
+/// Which items of a list are to be in another.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Any,
+    All,
+    /// All, none of which may be NULL.
+    AllButNull,
+}
+
+fn has(call: &Call<'_>, which: Asked) -> Result<ArrayRef> {
     let [left, right] = call.take()?.each_ref().map(|list| list.as_list::<i32>());
     let rows = comparable(&[left.values(), right.values()])?;
     let [of_left, of_right] = rows.as_slice() else {
@@ -301,13 +318,16 @@ fn has(call: &Call<'_>, all: bool) -> Result<ArrayRef> {
         if left.is_null(row) || right.is_null(row) {
             return None;
         }
+        if which == Asked::AllButNull && right.value(row).null_count() > 0 {
+            return Some(false);
+        }
         let known: HashSet<&[u8]> = items(left, row)
             .map(|item| of_left.row(item).data())
             .collect();
         let mut asked = items(right, row).map(|item| of_right.row(item).data());
-        Some(match all {
-            true => asked.all(|item| known.contains(item)),
-            false => asked.any(|item| known.contains(item)),
+        Some(match which {
+            Asked::Any => asked.any(|item| known.contains(item)),
+            Asked::All | Asked::AllButNull => asked.all(|item| known.contains(item)),
         })
     });
     Ok(Arc::new(answers.collect::<BooleanArray>()))

@@ -178,7 +178,7 @@ fn moment_of_parts(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
 }
 
 fn out_of_range(what: &str) -> Error {
-    Error::new(ErrorKind::Conversion, format!("{what} out of range"))
+    Error::new(ErrorKind::Conversion, format!("{what} out of range")).with_sqlstate("22008")
 }
 
 /// A day, counted from 1970.

@@ -85,11 +85,13 @@ mod paths;
 mod patterns;
 mod picks;
 mod plain;
+mod postgres_bytes;
 mod postgres_formats;
 mod postgres_intervals;
 mod postgres_literal;
 mod postgres_numbers;
 mod postgres_numeric;
+mod postgres_patterns;
 mod postgres_text;
 mod postgres_whole;
 mod quantile;
@@ -156,7 +158,7 @@ pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
 pub use frame_ends::{Frame, FrameEnd, FrameUnits};
 pub use instant::{constant_function, instant_function};
-pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
+pub use interval_units::{INTERVAL_CUT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::{
     JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, Kept, MomentPlaces, Places, json_cast,
     json_records, jsonb_texts, with_json_texts,
@@ -164,7 +166,7 @@ pub use json::{
 pub use json_text::{json_string, json_value, without_blanks};
 pub use known_forms::{KnownForm, forms_of, forms_of_aggregate};
 pub use list_build::{SLICE, series_length};
-pub use lists::MAP_VALUE;
+pub use lists::{LIST_WITHIN, MAP_VALUE};
 pub use moment_cast::{is_of_moments, unit_nanos};
 pub use more_texts::without_accents;
 pub(crate) use moved_moments::{Move, moved};
@@ -177,7 +179,7 @@ pub(crate) use one_row::one_row;
 pub(crate) use or_null::{OR_NULL, or_null};
 pub use postgres_numeric::{NUMERIC, stored_numeric};
 pub use postgres_text::{one_type, postgres_text};
-pub use postgres_whole::{BUT_ZERO, HAS_NULL, SHIFTED_LEFT, SHIFTED_RIGHT};
+pub use postgres_whole::{SHIFTED_LEFT, SHIFTED_RIGHT};
 pub use random::Random;
 pub(crate) use random::random_function;
 pub(crate) use room::while_planning;
@@ -250,6 +252,8 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(like_escape::all(memory));
     functions.extend(normal_interval::all(memory));
     functions.extend(postgres_whole::all(memory));
+    functions.extend(postgres_bytes::all(memory));
+    functions.extend(postgres_patterns::all(memory));
     functions.push(collated::mark());
     functions.push(named_struct::function());
     functions.push(raised::error());

@@ -207,10 +207,14 @@ fn plain(digits: &str, exponent: i32) -> String {
 fn interval(column: &dyn Array, row: usize) -> String {
     let value = column.as_primitive::<IntervalMonthDayNanoType>().value(row);
     let mut parts = vec![];
+    // What is behind a part that is negative says that it is not.
+    let mut is_negative = false;
     let mut part = |count: i32, name: &str| {
         if count != 0 {
             let plural = if count == 1 { "" } else { "s" };
-            parts.push(format!("{count} {name}{plural}"));
+            let plus = if is_negative && count > 0 { "+" } else { "" };
+            parts.push(format!("{plus}{count} {name}{plural}"));
+            is_negative = count < 0;
         }
     };
     part(value.months / 12, "year");
@@ -218,7 +222,11 @@ fn interval(column: &dyn Array, row: usize) -> String {
     part(value.days, "day");
     let micros = value.nanoseconds / 1_000;
     if micros != 0 || parts.is_empty() {
-        let sign = if micros < 0 { "-" } else { "" };
+        let sign = match micros < 0 {
+            true => "-",
+            false if is_negative => "+",
+            false => "",
+        };
         let micros = micros.unsigned_abs();
         let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
         let clock = (seconds / 3600, seconds / 60 % 60, seconds % 60);

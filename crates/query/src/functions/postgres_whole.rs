@@ -1,46 +1,54 @@
-//! What PostgreSQL says where DuckDB goes on: a text with a point is no whole number, an interval is not divided by zero, a list that has NULL
-//! is within none, and bits are shifted by as many as are left of a division by how many there are.
+//! What PostgreSQL says where DuckDB goes on: a text with a point is no whole number, there is no year 0, moments are not binned by months, a
+//! negative number has as many digits of its bits as its type, and bits are shifted by as many as are left of a division by how many there are.
 
 use super::room::Room;
 use super::whole::{Call, Whole, registered};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::{cast, try_binary};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int16Type, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit,
+};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::sqlstate::DIVISION_BY_ZERO;
 use hushdb_sql::{Error, ErrorKind, POSTGRES_WHOLE};
 use std::sync::Arc;
 
-/// A divisor, which is not zero.
-pub const BUT_ZERO: &str = "but_zero_as_postgres";
-/// Whether a list has a value that is NULL.
-pub const HAS_NULL: &str = "has_null_as_postgres";
 /// The function of `<<`.
 pub const SHIFTED_LEFT: &str = "shift_left_as_postgres";
 /// The function of `>>`.
 pub const SHIFTED_RIGHT: &str = "shift_right_as_postgres";
 
+const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 5] = [
+    let functions: [Whole; 6] = [
         (
-            &[HAS_NULL],
-            |types| matches!(types, [DataType::List(_)]).then(|| types.to_vec()),
-            |_, _| Some(DataType::Boolean),
-            have_null,
+            &["year_as_postgres"],
+            |types| (types.len() == 1).then(|| vec![DataType::Int64]),
+            |_, _| Some(DataType::Int64),
+            years,
+        ),
+        (
+            &["stride_as_postgres"],
+            |types| (types.len() == 1).then(|| vec![SPAN]),
+            |_, _| Some(SPAN),
+            strides,
+        ),
+        (
+            &["bits_as_postgres"],
+            |types| {
+                matches!(types, [of] if of.is_integer() || of.is_null()).then(|| types.to_vec())
+            },
+            |_, _| Some(DataType::Int64),
+            bits,
         ),
         (
             &[POSTGRES_WHOLE],
             |types| (types.len() == 1).then(|| types.to_vec()),
             |types, _| types.first().cloned(),
             whole_texts,
-        ),
-        (
-            &[BUT_ZERO],
-            |types| matches!(types, [of] if of.is_numeric()).then(|| types.to_vec()),
-            |types, _| types.first().cloned(),
-            but_zero,
         ),
         (
             &[SHIFTED_LEFT],
@@ -81,23 +89,55 @@ fn whole_texts(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
     }
 }
 
-fn have_null(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
-    let [lists] = call.take()?;
-    let lists = lists.as_list::<i32>().iter();
-    let have = lists.map(|list| list.map(|list| list.null_count() > 0));
-    Ok(Arc::new(have.collect::<BooleanArray>()))
+/// Years as a calendar with a year 0 counts them.
+fn years(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [years] = call.take()?;
+    let years = years.as_primitive::<Int64Type>().iter();
+    let counted = years.map(|year| match year {
+        Some(0) => Err(out_of_range("22008", "date field value out of range")),
+        Some(year) if year < 0 => Ok(Some(year + 1)),
+        year => Ok(year),
+    });
+    Ok(Arc::new(counted.collect::<Result<Int64Array, Error>>()?))
 }
 
-fn but_zero(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
-    let [values] = call.take()?;
-    let numbers = cast(values, &DataType::Float64)?;
-    let mut numbers = numbers.as_primitive::<Float64Type>().iter().flatten();
-    match numbers.any(|number| number == 0.0) {
-        false => Ok(Arc::clone(values)),
-        true => Err(Error::new(ErrorKind::OutOfRange, "division by zero")
-            .with_sqlstate(DIVISION_BY_ZERO)
-            .into()),
+/// What moments are binned by, which is longer than nothing and has no months.
+fn strides(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [spans] = call.take()?;
+    for span in spans
+        .as_primitive::<IntervalMonthDayNanoType>()
+        .iter()
+        .flatten()
+    {
+        if span.months != 0 {
+            let what = "timestamps cannot be binned into intervals containing months or years";
+            return Err(Error::new(ErrorKind::Unsupported, what).into());
+        }
+        let nanos = i128::from(span.days) * NANOS_PER_DAY + i128::from(span.nanoseconds);
+        if nanos <= 0 {
+            return Err(out_of_range("22008", "stride must be greater than zero").into());
+        }
     }
+    Ok(Arc::clone(spans))
+}
+
+fn out_of_range(sqlstate: &'static str, what: &str) -> Error {
+    Error::new(ErrorKind::OutOfRange, what).with_sqlstate(sqlstate)
+}
+
+/// The bits of whole numbers, as those of a number that has no sign.
+fn bits(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [values] = call.take()?;
+    let is_long = *values.data_type() == DataType::Int64;
+    let values = cast(values, &DataType::Int64)?;
+    if is_long {
+        return Ok(values);
+    }
+    let values = values.as_primitive::<Int64Type>();
+    let of_integer = values
+        .iter()
+        .map(|of| of.map(|of| of & i64::from(u32::MAX)));
+    Ok(Arc::new(of_integer.collect::<Int64Array>()))
 }
 
 fn shifted_types(types: &[DataType]) -> Option<Vec<DataType>> {

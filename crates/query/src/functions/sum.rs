@@ -3,7 +3,7 @@
 
 use super::different_values::DifferentValues;
 use super::frame_values::FrameValues;
-use super::interval_mean::{DistinctMean, IntervalMean, parted};
+use super::interval_mean::{DistinctMean, IntervalMean, Mean, parted};
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
@@ -35,6 +35,15 @@ enum Answer {
 impl Answer {
     fn counts(self) -> bool {
         matches!(self, Answer::Avg | Answer::PostgresAvg)
+    }
+
+    /// The same of intervals.
+    fn of_intervals(self) -> Mean {
+        match self {
+            Answer::Sum | Answer::PostgresSum => Mean::Sum,
+            Answer::PostgresAvg => Mean::Exact,
+            Answer::Avg => Mean::OfParts,
+        }
     }
 
     fn is_postgres(self) -> bool {
@@ -89,8 +98,13 @@ fn summand(input: &DataType, answer: Answer) -> Option<DataType> {
         DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
         DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
         other => {
-            let mean = parted(other).or_else(|| point_in_time(other));
-            return mean.filter(|_| answer == Answer::Avg);
+            return match answer {
+                Answer::Avg => parted(other).or_else(|| point_in_time(other)),
+                Answer::PostgresSum | Answer::PostgresAvg => {
+                    parted(other).filter(|of| matches!(of, DataType::Interval(_)))
+                }
+                Answer::Sum => None,
+            };
         }
     })
 }
@@ -137,9 +151,8 @@ impl AggregateUDFImpl for ExactSum {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         Ok(match self.answer {
-            Answer::Avg if arg_types[0].is_temporal() || parted(&arg_types[0]).is_some() => {
-                arg_types[0].clone()
-            }
+            _ if parted(&arg_types[0]).is_some() => arg_types[0].clone(),
+            Answer::Avg if arg_types[0].is_temporal() => arg_types[0].clone(),
             Answer::PostgresSum if arg_types[0] == DataType::Int32 => DataType::Int64,
             Answer::Sum | Answer::PostgresSum if is_whole(&arg_types[0]) => HUGEINT,
             Answer::Sum | Answer::PostgresSum => state_type(&arg_types[0]),
@@ -151,9 +164,10 @@ impl AggregateUDFImpl for ExactSum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let input = args.expr_fields[0].data_type();
         if parted(input).is_some() {
+            let answer = self.answer.of_intervals();
             return Ok(match args.is_distinct {
-                true => Box::new(DistinctMean(DifferentValues::of(input, true)?)),
-                false => Box::new(IntervalMean::new(input)),
+                true => Box::new(DistinctMean(DifferentValues::of(input, true)?, answer)),
+                false => Box::new(IntervalMean::new(input, answer)),
             });
         }
         let total = Total::new(self.answer, input);

@@ -136,14 +136,14 @@ impl Texts<'_> {
         for text in view {
             let found = text.map(&value);
             if found == Some(None) && !self.lenient {
-                return Err(self.refused().into());
+                return Err(self.refused(text.unwrap_or_default()).into());
             }
             values.append_option(found.flatten());
         }
         Ok(Arc::new(values.finish().with_data_type(self.to.clone())))
     }
 
-    fn refused(&self) -> Error {
+    fn refused(&self, text: &str) -> Error {
         let to = match is_huge(self.to) {
             true => type_name(self.to),
             false => physical(&self.to.to_string()),
@@ -151,7 +151,29 @@ impl Texts<'_> {
         let message = format!(
             "Could not convert string '...' to {to}, or it does not fit; TRY_CAST gives NULL instead"
         );
-        Error::new(ErrorKind::Conversion, message)
+        let error = Error::new(ErrorKind::Conversion, message);
+        match refusal_of(self.to, text.trim()) {
+            Some(sqlstate) => error.with_sqlstate(sqlstate),
+            None => error,
+        }
+    }
+}
+
+/// What PostgreSQL says of a text that is no value of a type, where it is not that it reads otherwise: a number that is too large, a day or a
+/// time that there is not, or none.
+fn refusal_of(to: &DataType, text: &str) -> Option<&'static str> {
+    let begins = text.trim_start_matches(['+', '-']);
+    let is_number = !begins.is_empty() && begins.bytes().all(|of| of.is_ascii_digit());
+    match to {
+        to if to.is_integer() && is_number => Some("22003"),
+        DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
+            let signs = |of: u8| of.is_ascii_digit() || b"-:. +TtZz/".contains(&of);
+            let reads = text.starts_with(|of: char| of.is_ascii_digit())
+                && text.contains(['-', ':'])
+                && text.bytes().all(signs);
+            Some(if reads { "22008" } else { "22007" })
+        }
+        _ => None,
     }
 }
 

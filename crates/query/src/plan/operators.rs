@@ -87,10 +87,10 @@ impl DuckOperators {
                 let (op, function) = postgres_divisions::meant(&expr, schema);
                 let mut expr = RawBinaryExpr { op, ..expr };
                 let Some(function) = function else {
-                    if !postgres_divisions::is_but_zero(&expr.right) {
-                        self.postgres.divide_intervals(&mut expr, schema);
-                    }
-                    return self.plan_binary_op(expr, schema);
+                    return match self.postgres.divide_intervals(expr, schema)? {
+                        PlannerResult::Original(expr) => self.plan_binary_op(expr, schema),
+                        planned => Ok(planned),
+                    };
                 };
                 bracket_operands(&mut expr);
                 Ok(PlannerResult::Planned(call(

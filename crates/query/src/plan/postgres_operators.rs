@@ -2,14 +2,14 @@
 
 use super::postgres_literals;
 use crate::functions::{
-    ARRAY_CAT, BUT_ZERO, HAS_NULL, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST,
+    ARRAY_CAT, INTERVAL_CUT, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, LIST_WITHIN, MAKE_LIST,
     SHIFTED_LEFT, SHIFTED_RIGHT,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
@@ -25,8 +25,7 @@ pub(super) struct PostgresOperators {
     list: Option<Arc<ScalarUDF>>,
     concat_lists: Option<Arc<ScalarUDF>>,
     text: Option<Arc<ScalarUDF>>,
-    but_zero: Option<Arc<ScalarUDF>>,
-    has_null: Option<Arc<ScalarUDF>>,
+    cut: Option<Arc<ScalarUDF>>,
     shifted_left: Option<Arc<ScalarUDF>>,
     shifted_right: Option<Arc<ScalarUDF>>,
 }
@@ -35,15 +34,14 @@ impl PostgresOperators {
     pub(super) fn of(functions: &[Arc<ScalarUDF>]) -> Self {
         let named = |name| functions.iter().find(|f| f.name() == name).cloned();
         Self {
-            has_all: named("list_has_all"),
+            has_all: named(LIST_WITHIN),
             contains: named(JSONB_CONTAINS),
             concat: named(JSONB_CONCAT),
             delete: named(JSONB_DELETE),
             list: named(MAKE_LIST),
             concat_lists: named(ARRAY_CAT),
             text: named(POSTGRES_TEXT),
-            but_zero: named(BUT_ZERO),
-            has_null: named(HAS_NULL),
+            cut: named(INTERVAL_CUT),
             shifted_left: named(SHIFTED_LEFT),
             shifted_right: named(SHIFTED_RIGHT),
         }
@@ -56,15 +54,7 @@ impl PostgresOperators {
         if !(is_list(&expr.left) || is_list(&expr.right)) {
             return call(&self.contains, expr);
         }
-        let (left, right) = (expr.left.clone(), expr.right.clone());
-        let has_all = call(&self.has_all, expr)?;
-        let Some(has_null) = self.has_null.as_ref().filter(|_| is_list(&right)) else {
-            return Ok(has_all);
-        };
-        // NULL is in no list.
-        let has_null = ScalarFunction::new_udf(Arc::clone(has_null), vec![right]);
-        let has_null = Expr::ScalarFunction(has_null).and(left.is_not_null());
-        when(has_null, lit(false)).otherwise(has_all)
+        call(&self.has_all, expr)
     }
 
     /// `left || right`, if it is of JSON; a text without a type is JSON beside one. A value beside a list becomes one.
@@ -141,14 +131,18 @@ impl PostgresOperators {
         }
     }
 
-    /// What an interval is divided by, which is not zero.
-    pub(super) fn divide_intervals(&self, expr: &mut RawBinaryExpr, schema: &DFSchema) {
+    /// An interval that is divided by a number.
+    pub(super) fn divide_intervals(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_interval = matches!(expr.left.get_type(schema), Ok(DataType::Interval(_)));
         let is_number = expr.right.get_type(schema).is_ok_and(|of| of.is_numeric());
-        if let Some(but_zero) = self.but_zero.as_ref().filter(|_| is_interval && is_number) {
-            let args = vec![std::mem::take(&mut expr.right)];
-            let call = ScalarFunction::new_udf(Arc::clone(but_zero), args);
-            expr.right = Expr::ScalarFunction(call);
+        let divides = expr.op == BinaryOperator::Divide;
+        match is_interval && is_number && divides {
+            true => call(&self.cut, expr).map(PlannerResult::Planned),
+            false => Ok(PlannerResult::Original(expr)),
         }
     }
 

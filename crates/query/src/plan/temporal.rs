@@ -161,6 +161,9 @@ pub(super) fn of_times(
     left: &DataType,
     right: &DataType,
 ) -> Option<(&'static str, Vec<Expr>)> {
+    if let (Op::Subtract, DataType::Time64(_), DataType::Time64(_)) = (op, left, right) {
+        return Some(between_times(expr));
+    }
     let is_span = |ty: &DataType| matches!(ty, DataType::Interval(_));
     let (name, of, by) = match op {
         Op::Add if *left == TIMETZ && is_span(right) => (TIME_PLUS, &expr.left, &expr.right),
@@ -175,6 +178,17 @@ pub(super) fn of_times(
         _ => return None,
     };
     Some((name, vec![of.clone(), by.clone()]))
+}
+
+/// How far two times of day are apart: so many microseconds.
+fn between_times(expr: &RawBinaryExpr) -> (&'static str, Vec<Expr>) {
+    let micros = |of: &Expr| {
+        let time = cast(of.clone(), DataType::Time64(TimeUnit::Microsecond));
+        counted(time, &DataType::Int64)
+    };
+    let apart = call(Op::Subtract, micros(&expr.left), micros(&expr.right));
+    let micro = lit(ScalarValue::new_interval_mdn(0, 0, 1000));
+    (INTERVAL_SCALED, vec![micro, cast(apart, DataType::Float64)])
 }
 
 /// An interval so many times: the function, and what it is called with.

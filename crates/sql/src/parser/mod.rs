@@ -23,6 +23,7 @@ mod names_before;
 mod null_tests;
 mod phrases;
 mod pivots;
+mod postgres_phrases;
 mod ranks;
 mod recursive_views;
 mod renamed_columns;
@@ -107,6 +108,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     plain_numbers(&mut tokens);
     if postgres {
         postgres_operators(&mut tokens);
+        postgres_phrases::postgres_phrases(&mut tokens);
     }
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);

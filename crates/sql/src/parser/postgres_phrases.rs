@@ -1,0 +1,63 @@
+//! Phrases of PostgreSQL that are brought, before they are parsed, to others that mean the same, or marked for the dialect: literals of bits,
+//! BETWEEN SYMMETRIC, TRIM without what is cut off, roots, and `#`.
+
+use super::super::operators::{CUBE_ROOT, SQUARE_ROOT, SYMMETRIC_MARK};
+use super::super::token_list::{TokenList, is_word, named, word};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// Brings all of them to what the parser knows.
+pub(super) fn postgres_phrases(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    let mark = |mark: &str| [Token::Placeholder(mark.to_owned())];
+    let said = |list: &TokenList<'_>, n: usize, wanted: &str| {
+        list.token(n).is_some_and(|token| is_word(token, wanted))
+    };
+    for n in 0..list.len() {
+        match list.token(n).map(|token| &token.token) {
+            Some(Token::PGSquareRoot) => list.replace(n, mark(SQUARE_ROOT)),
+            Some(Token::PGCubeRoot) => list.replace(n, mark(CUBE_ROOT)),
+            Some(Token::Sharp) => list.replace(n, [Token::CustomBinaryOperator("#".to_owned())]),
+            Some(Token::SingleQuotedString(bits)) if is_of_bits(&list, n, bits) => {
+                let text = Token::SingleQuotedString(bits.clone());
+                list.replace(n - 1, [word("CAST"), Token::LParen, text]);
+                list.replace(n, [word("AS"), word("BIT"), Token::RParen]);
+            }
+            Some(Token::Word(_)) if list.is(n, Keyword::ANY) || list.is(n, Keyword::SOME) => {
+                let is_pattern = n > 0
+                    && (list.is(n - 1, Keyword::LIKE) || list.is(n - 1, Keyword::ILIKE))
+                    && list.has(n + 1, &Token::LParen);
+                if is_pattern {
+                    list.replace(n, [named("any")]);
+                }
+            }
+            Some(Token::Word(_)) if list.is(n, Keyword::BETWEEN) => {
+                if said(&list, n + 1, "symmetric") {
+                    list.replace(n + 1, mark(SYMMETRIC_MARK));
+                } else if said(&list, n + 1, "asymmetric") {
+                    list.replace(n + 1, []);
+                }
+            }
+            Some(Token::Word(_)) if said(&list, n, "trim") && list.has(n + 1, &Token::LParen) => {
+                let is_side = ["leading", "trailing", "both"]
+                    .iter()
+                    .any(|side| said(&list, n + 2, side));
+                if list.is(n + 2, Keyword::FROM) {
+                    list.replace(n + 2, []);
+                } else if is_side && list.is(n + 3, Keyword::FROM) {
+                    list.put(n + 3, [Token::SingleQuotedString(" ".to_owned())]);
+                }
+            }
+            _ => {}
+        }
+    }
+    list.changes().make(tokens);
+}
+
+/// Whether a text is one of bits: `B'101'`, without a space.
+fn is_of_bits(list: &TokenList<'_>, n: usize, text: &str) -> bool {
+    let is_marked = list.before(n, 1).is_some_and(|mark| is_word(mark, "b"));
+    is_marked
+        && list.place(n - 1) + 1 == list.place(n)
+        && text.bytes().all(|bit| matches!(bit, b'0' | b'1'))
+}
