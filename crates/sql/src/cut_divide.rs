@@ -96,6 +96,17 @@ pub(crate) fn divided(function: &Function) -> Option<Expr> {
     })))
 }
 
+/// The operator that people write for such a call.
+pub(crate) fn operator_of(name: &str) -> Option<BinaryOperator> {
+    let (mark, _) = CALLS.iter().find(|(_, call)| *call == name)?;
+    Some(match *mark {
+        CUT_DIVIDE => BinaryOperator::Divide,
+        REMAINDER => BinaryOperator::Modulo,
+        CONCAT => BinaryOperator::StringConcat,
+        other => BinaryOperator::Custom(other.to_owned()),
+    })
+}
+
 /// What an expression divides by, if it does and that may be zero.
 pub(crate) fn divisor_mut(expr: &mut Expr) -> Option<&mut Expr> {
     if !may_divide_by_zero(expr) {

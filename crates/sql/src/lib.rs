@@ -69,6 +69,7 @@ mod postgres_names;
 mod postgres_patterns;
 mod postgres_rows;
 mod postgres_types;
+mod postgres_views;
 mod read_or_refuse;
 mod reading;
 mod recursive_queries;
@@ -153,6 +154,7 @@ pub use postgres_rows::table_of_row;
 pub use postgres_types::{
     NUMERIC_CAST, NUMERIC_SCALE, OID_OF, POSTGRES_AVG, POSTGRES_SUM, STORED_NUMERIC, TEXT_OF,
 };
+pub use postgres_views::view_text;
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use recursive_queries::RECURRING;
 pub use rewrite::{

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_sql::{Error, OID_OF, Result, TEXT_OF, sqlstate};
+use hushdb_sql::{Error, OID_OF, Result, TEXT_OF, sqlstate, view_text};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -457,7 +457,7 @@ fn serial_sequence(world: &World, args: &[Cell]) -> Result<Cell> {
 
 fn view_definition(world: &World, args: &[Cell]) -> Result<Cell> {
     Ok(match relation(world, args).map(|relation| &relation.kind) {
-        Some(Kind::View(view)) => format!(" {};", view.sql).into(),
+        Some(Kind::View(view)) => format!(" {};", view_text(&view.sql)).into(),
         _ => NULL,
     })
 }

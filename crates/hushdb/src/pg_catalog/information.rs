@@ -7,6 +7,7 @@ use super::rows::{Cell, row};
 use super::sequences;
 use super::tables::{is_of_users, relkind};
 use super::world::{Constraint, Kind, Relation, World};
+use hushdb_sql::view_text;
 
 type Rows = Vec<Vec<Cell>>;
 
@@ -128,7 +129,7 @@ fn views(world: &World) -> Rows {
     let views = relations(world).filter(|(relation, _)| relkind(relation) == "v");
     let views = views.map(|(relation, [database, schema, name])| {
         let text = match &relation.kind {
-            Kind::View(view) => Cell::from(format!("{};", view.sql)),
+            Kind::View(view) => Cell::from(format!("{};", view_text(&view.sql))),
             _ => NULL,
         };
         row![

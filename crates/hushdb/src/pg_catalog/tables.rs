@@ -7,7 +7,7 @@ use super::sequences::{self, CLASSES};
 use super::views;
 use super::world::{BTREE, HEAP, INFORMATION_SCHEMA, Kind, PG_CATALOG, Relation, World, keys};
 use super::world::{database_oid, role_oid};
-use hushdb_sql::POSTGRES_LITERAL;
+use hushdb_sql::{POSTGRES_LITERAL, view_text};
 use hushdb_storage::IndexKind;
 
 type Rows = Vec<Vec<Cell>>;
@@ -630,7 +630,7 @@ fn views(world: &World) -> Rows {
     let views = views.map(|relation| {
         let (_, schema) = world.schema_of(relation);
         let definition = match &relation.kind {
-            Kind::View(view) => Cell::from(format!("{};", view.sql)),
+            Kind::View(view) => Cell::from(format!("{};", view_text(&view.sql))),
             _ => NULL,
         };
         row![schema, relation.name.as_str(), owner.as_str(), definition]
