@@ -26,7 +26,7 @@ use crate::postgres_functions::{
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_moments::{day_of_word, plain_day, plain_span, typed_day};
 use crate::postgres_names::{ColumnName, name_calls, names};
-use crate::postgres_patterns::{read_pattern, similar};
+use crate::postgres_patterns::{read_given, read_pattern, similar};
 use crate::postgres_rows::{mark_row, names_of, table_of_row};
 use crate::postgres_types::{self, OID_OF, POSTGRES_AVG, POSTGRES_SUM};
 use crate::template::{drawn_once, template};
@@ -486,6 +486,22 @@ fn list_of_json(function: &Function) -> Result<Option<Expr>> {
     template(text, &[Expr::Function(joined)]).map(Some)
 }
 
+/// `nextval('s'::regclass)`: the name alone says which. Whether it is such a call.
+fn takes_a_sequence(name: &str, args: &[Expr], function: &mut Function) -> bool {
+    if ["nextval", "currval", "setval"].contains(&name)
+        && let Some(Expr::Function(first)) = args.first()
+        && first.name.to_string() == OID_OF[0]
+        && let FunctionArguments::List(inner) = &first.args
+        && let Some(written) = inner.args.first().cloned()
+        && let FunctionArguments::List(list) = &mut function.args
+        && let Some(place) = list.args.first_mut()
+    {
+        *place = written;
+        return true;
+    }
+    false
+}
+
 /// What a call means.
 fn function(function: &mut Function) -> Result<Option<Expr>> {
     if let [schema, name] = function.name.0.as_slice()
@@ -530,34 +546,8 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     let Some(mut args) = plain.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    if name.starts_with("regexp_")
-        && let Some(pattern) = args.get_mut(1)
-    {
-        read_pattern(pattern);
-        if let FunctionArguments::List(list) = &mut function.args
-            && let Some(given) = list.args.get_mut(1)
-        {
-            *given = FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern.clone()));
-            if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(new)))) =
-                list.args.get_mut(2)
-                && name == "regexp_replace"
-                && let Value::SingleQuotedString(new) = &mut new.value
-            {
-                // All that was found has another sign there.
-                *new = new.replace("\\&", "\\0");
-            }
-        }
-    }
-    // `nextval('s'::regclass)`: the name alone says which.
-    if ["nextval", "currval", "setval"].contains(&name.as_str())
-        && let Some(Expr::Function(first)) = args.first()
-        && first.name.to_string() == OID_OF[0]
-        && let FunctionArguments::List(inner) = &first.args
-        && let Some(written) = inner.args.first().cloned()
-        && let FunctionArguments::List(list) = &mut function.args
-        && let Some(place) = list.args.first_mut()
-    {
-        *place = written;
+    read_given(&name, &mut args, function);
+    if takes_a_sequence(&name, &args, function) {
         return Ok(None);
     }
     match name.as_str() {

@@ -4,7 +4,9 @@
 //! What must hold: what is no sign of SQL's patterns stands for itself.
 
 use crate::error::{Error, Result};
-use sqlparser::ast::{Expr, Value, ValueWithSpan};
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
+};
 
 /// Puts the regular expression in the place of SQL's pattern.
 ///
@@ -49,6 +51,29 @@ pub(crate) fn read_pattern(pattern: &mut Expr) {
         }) => *text = with_our_signs(text),
         _ => {}
     }
+}
+
+/// Reads the pattern that a function of patterns is given, and what it puts there.
+pub(crate) fn read_given(name: &str, args: &mut [Expr], function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    if !name.starts_with("regexp_") {
+        return;
+    }
+    if let Some(pattern) = args.get_mut(1) {
+        read_pattern(pattern);
+    }
+    let is_ours = name == "regexp_replace" && args.len() < 5;
+    if let Some(Expr::Value(new)) = args.get_mut(2)
+        && is_ours
+        && let Value::SingleQuotedString(new) = &mut new.value
+    {
+        // All that was found has another sign there.
+        *new = new.replace("\\&", "\\0");
+    }
+    let read = args.iter().cloned().map(FunctionArgExpr::Expr);
+    list.args = read.map(FunctionArg::Unnamed).collect();
 }
 
 /// Classes of letters, beyond ASCII too.
