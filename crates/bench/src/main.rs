@@ -328,6 +328,11 @@ enum RivalName {
     Sqlcipher,
 }
 
+/// As `hush` has it.
+#[cfg(unix)]
+#[global_allocator]
+static HEAP: hushdb::Heap = hushdb::Heap;
+
 fn main() -> ExitCode {
     match run(Arguments::parse().benchmark) {
         Ok(()) => ExitCode::SUCCESS,

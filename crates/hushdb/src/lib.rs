@@ -48,6 +48,8 @@ pub use anchor_file::AnchorFile;
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::Database;
 pub use host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
+#[cfg(all(unix, feature = "heap"))]
+pub use hushdb_pages::Heap;
 pub use hushdb_query::functions::Zone as TimeZone;
 pub use hushdb_query::functions::{json_string, json_value, one_type, postgres_text, value_text};
 pub use hushdb_sql::type_names::{display_type, is_enum};

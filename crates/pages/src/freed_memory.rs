@@ -13,9 +13,11 @@ pub fn resident_bytes() -> Option<usize> {
     Some(kib("VmRSS:")?.saturating_sub(kib("RssFile:")?) << 10)
 }
 
-/// Has the C library's allocator give all whole pages that are free back to the system: left to itself it keeps some
-/// for what is allocated next. Does nothing with other C libraries.
+/// Has the C library's allocator, and ours, give all whole pages that are free back to the system: left to themselves they keep some
+/// for what is allocated next. Does nothing with others.
 pub fn give_back_freed_memory() {
+    #[cfg(all(unix, feature = "heap"))]
+    crate::heap::give_back();
     // SAFETY: it takes no pointer, and changes nothing that is allocated. It takes the allocator's own locks, so any
     // thread may call it at any time.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
