@@ -216,7 +216,7 @@ impl Session {
         let settings = self.settings.lock();
         is_name
             && !super::settings::is_known(name)
-            && settings.get("sql_dialect").as_deref() == Some("duckdb")
+            && settings.value("sql_dialect") == Some("duckdb")
     }
 
     fn of_cursor(&mut self, command: &Command) -> Result<Option<Answer>, Fail> {

@@ -383,8 +383,9 @@ impl Session {
 
     /// Whether statements see what is committed, rather than a state of their transaction.
     fn sees_the_newest(&self) -> bool {
-        let level = self.settings.lock().get("transaction_isolation");
-        self.block == Block::None || level.as_deref() != Some("repeatable read")
+        let settings = self.settings.lock();
+        self.block == Block::None
+            || settings.value("transaction_isolation") != Some("repeatable read")
     }
 
     /// Sends rows; says whether there are no more.

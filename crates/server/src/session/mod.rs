@@ -353,15 +353,14 @@ impl Session {
 
     /// The next message; `None` once the client has become quiet. A session that idles in a transaction waits no longer than it may.
     fn next(&mut self) -> Result<Option<Front>, End> {
-        let in_block = self
-            .settings
-            .lock()
-            .milliseconds("idle_in_transaction_session_timeout");
-        let may_end = self.block.is_open() && in_block > 0;
-        self.talk.wait_at_most(match may_end {
-            true => Some(Duration::from_millis(in_block)),
-            false => (!self.is_quiet).then_some(QUIET),
+        let in_block = self.block.is_open().then(|| {
+            let settings = self.settings.lock();
+            settings.milliseconds("idle_in_transaction_session_timeout")
         });
+        let in_block = in_block.filter(|most| *most > 0).map(Duration::from_millis);
+        let may_end = in_block.is_some();
+        self.talk
+            .wait_at_most(in_block.or_else(|| (!self.is_quiet).then_some(QUIET)));
         let next = self.talk.next();
         self.is_quiet = false;
         match next {

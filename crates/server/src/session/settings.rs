@@ -176,14 +176,18 @@ pub(crate) fn unknown(name: &str) -> SqlError {
 impl Settings {
     /// A value; names with a dot may have any.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        let key = name.to_lowercase();
+        self.value(&name.to_lowercase()).map(str::to_owned)
+    }
+
+    /// The same of a name in small letters: some are asked for with every message.
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
         if key == "transaction_isolation" {
-            let own = || self.get("default_transaction_isolation");
-            return self.of_block.clone().or_else(own);
+            let own = || self.value("default_transaction_isolation");
+            return self.of_block.as_deref().or_else(own);
         }
-        let set = self.changed.get(&key).or_else(|| self.at_start.get(&key));
-        set.cloned()
-            .or_else(|| find(name).map(|known| known.default.to_owned()))
+        let set = self.changed.get(key).or_else(|| self.at_start.get(key));
+        set.map(String::as_str)
+            .or_else(|| find(key).map(|known| known.default))
     }
 
     /// A value as SHOW has it: times with their unit.
@@ -198,15 +202,13 @@ impl Settings {
 
     /// The time zone in which instants are shown.
     pub(crate) fn time_zone(&self) -> TimeZone {
-        let name = self.get("TimeZone").unwrap_or_default();
-        TimeZone::named(&name).map_or(TimeZone::UTC, |(zone, _)| zone)
+        let name = self.value("timezone").unwrap_or_default();
+        TimeZone::named(name).map_or(TimeZone::UTC, |(zone, _)| zone)
     }
 
-    /// Milliseconds of a timeout; 0 for none.
-    pub(crate) fn milliseconds(&self, name: &str) -> u64 {
-        self.get(name)
-            .and_then(|text| milliseconds(&text))
-            .unwrap_or(0)
+    /// Milliseconds of a timeout, whose name is in small letters; 0 for none.
+    pub(crate) fn milliseconds(&self, key: &str) -> u64 {
+        self.value(key).and_then(milliseconds).unwrap_or(0)
     }
 
     /// The value as it is kept.
