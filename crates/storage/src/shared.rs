@@ -12,6 +12,16 @@ impl<T: Clone> Shared<T> {
     pub fn make_mut(&mut self) -> &mut Vec<T> {
         Arc::make_mut(&mut self.0)
     }
+
+    /// The same, with room for `room` in all where it is copied: what one more would have copied once again.
+    pub(crate) fn make_mut_with_room(&mut self, room: usize) -> &mut Vec<T> {
+        if Arc::get_mut(&mut self.0).is_none() {
+            let mut copy = Vec::with_capacity(room.max(self.0.len() + 1));
+            copy.extend_from_slice(&self.0);
+            self.0 = Arc::new(copy);
+        }
+        self.make_mut()
+    }
 }
 
 impl<T> Clone for Shared<T> {

@@ -47,7 +47,7 @@ impl Recent {
 
     fn note(&mut self, entry: &[u8], is_there: bool) {
         let found = self.at(entry);
-        let changes = self.changes.make_mut();
+        let changes = self.changes.make_mut_with_room(FEW);
         match found {
             Ok(at) => {
                 if let Some(change) = changes.get_mut(at) {
@@ -55,8 +55,6 @@ impl Recent {
                 }
             }
             Err(at) => {
-                // A list that was just copied has no room.
-                changes.reserve(FEW.saturating_sub(changes.len()).max(1));
                 let entry = Entry::from(entry);
                 changes.insert(at, Change { entry, is_there });
             }
