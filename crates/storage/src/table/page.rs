@@ -39,16 +39,23 @@ impl Page {
 
     /// A page that is not stored yet. `groups` are in order and not empty.
     pub(crate) fn new(groups: Vec<Arc<RowGroup>>) -> Self {
+        let visible = groups.iter().map(|group| u64::from(group.visible_rows()));
+        let visible_rows = visible.sum();
+        Self::of_visible(groups, visible_rows)
+    }
+
+    /// The page with others for its row groups, in which so many rows fewer are visible: those that stay as they are are not looked at.
+    pub(crate) fn without(&self, groups: Vec<Arc<RowGroup>>, gone: u64) -> Self {
+        Self::of_visible(groups, self.visible_rows.saturating_sub(gone))
+    }
+
+    fn of_visible(groups: Vec<Arc<RowGroup>>, visible_rows: u64) -> Self {
         let first_row_id = groups
             .first()
             .map_or(RowId::default(), |group| group.first_row_id);
         let end_of =
             |group: &Arc<RowGroup>| group.first_row_id.saturating_add(u64::from(group.rows));
         let end_row_id = groups.last().map_or(RowId::default(), end_of);
-        let visible_rows = groups
-            .iter()
-            .map(|group| u64::from(group.visible_rows()))
-            .sum();
         Self {
             block: None,
             first_row_id,

@@ -338,7 +338,7 @@ impl TableVersion {
         }
         let mut groups = groups.to_vec();
         replace_pieces(&mut groups, changes);
-        let left = (!groups.is_empty()).then(|| Arc::new(Page::new(groups)));
+        let left = (!groups.is_empty()).then(|| Arc::new(page.without(groups, gone)));
         Ok((left, gone))
     }
 
