@@ -3,6 +3,7 @@
 mod bit_operators;
 mod casts;
 mod catalog_views;
+mod cheap_conditions;
 mod collations;
 mod comparison_keys;
 mod correlated_names;

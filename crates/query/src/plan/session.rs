@@ -4,6 +4,7 @@
 //! some of its settings would rebuild the runtime with plaintext temporary files.
 
 use super::casts::DuckCasts;
+use super::cheap_conditions::CheapConditions;
 use super::collations::Collations;
 use super::comparison_keys::ComparisonKeys;
 use super::cross_joins::CrossJoins;
@@ -262,6 +263,7 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
         Arc::new(AccountedWindows),
         Arc::new(SpillingSorts),
         Arc::new(GivenFiles(memory)),
+        Arc::new(CheapConditions),
         Arc::new(RepeatedLists),
         Arc::new(KeyedRecursions),
     ]);
