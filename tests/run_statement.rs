@@ -1,8 +1,11 @@
 //! One statement run to its end: its rows as texts, its error, or its panic. Shared by what compares answers.
 
-use hushdb::{ErrorKind, QueryResult};
+use hushdb::{Error, ErrorKind, QueryResult};
 use hushdb_querygen::Answer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A result of more rows is not compared: it may not fit into memory. As in rival_answers.py.
+const MOST_ROWS: usize = 500_000;
 
 /// What came of a statement.
 #[derive(Clone, Debug)]
@@ -39,6 +42,12 @@ fn read(result: QueryResult) -> hushdb::Result<Answer> {
     };
     for batch in result {
         let batch = batch?;
+        if answer.rows.len() + batch.num_rows() > MOST_ROWS {
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                "more rows than are compared",
+            ));
+        }
         for row in 0..batch.num_rows() {
             let values = batch.columns().iter();
             let values = values.map(|column| Ok(hushdb::value_text(column, row)?));
