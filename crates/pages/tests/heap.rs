@@ -1,4 +1,5 @@
 //! Whether a program with our allocator gives back what it has freed when it is told to.
+#![cfg(target_os = "linux")]
 
 use hushdb_pages::{Heap, give_back_freed_memory, resident_bytes};
 
