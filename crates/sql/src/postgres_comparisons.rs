@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::operators::SYMMETRIC;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_patterns::read_pattern;
-use crate::template::template;
+use crate::template::{drawn_once, template};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
     Value,
@@ -80,7 +80,7 @@ fn between(of: &Expr, negated: bool, low: &Expr, high: &Expr) -> Result<Option<E
         false => "($1 BETWEEN $2 AND $3 OR $1 BETWEEN $3 AND $2)",
         true => "($1 NOT BETWEEN $2 AND $3 AND $1 NOT BETWEEN $3 AND $2)",
     };
-    template(text, &[of.clone(), low.clone(), high.clone()]).map(Some)
+    drawn_once(text, &[of.clone(), low.clone(), high.clone()]).map(Some)
 }
 
 /// `x LIKE ANY (list)` and its kin.
@@ -160,7 +160,7 @@ fn some_of(
         if text.contains("regexp_matches") {
             args.iter_mut().skip(1).for_each(read_pattern);
         }
-        return template(&format!("({text})"), &args).map(Some);
+        return drawn_once(&format!("({text})"), &args).map(Some);
     }
     if matches!(list, Expr::Subquery(_)) {
         return Ok(None);

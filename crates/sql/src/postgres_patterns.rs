@@ -70,10 +70,20 @@ pub(crate) fn read_given(name: &str, args: &mut [Expr], function: &mut Function)
         && let Value::SingleQuotedString(new) = &mut new.value
     {
         // All that was found has another sign there.
-        *new = new.replace("\\&", "\\0");
+        *new = with_our_match(new);
     }
     let read = args.iter().cloned().map(FunctionArgExpr::Expr);
     list.args = read.map(FunctionArg::Unnamed).collect();
+}
+
+/// A replacement with our sign for all that was found; a backslash that stands for itself is none.
+fn with_our_match(new: &str) -> String {
+    let (mut signs, mut is_escaped) = (String::new(), false);
+    for sign in new.chars() {
+        signs.push(if is_escaped && sign == '&' { '0' } else { sign });
+        is_escaped = !is_escaped && sign == '\\';
+    }
+    signs
 }
 
 /// Classes of letters, beyond ASCII too.

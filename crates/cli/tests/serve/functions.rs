@@ -218,6 +218,14 @@ const ANSWERS: &[(&str, &str)] = &[
         "SELECT 'é' ~ '[[:alpha:]]', 'foo bar' ~ '\\yfoo\\y', 'abc' ~ '\\ma', regexp_replace('foo bar', '\\m.', 'X', 'g'), 'a]b' ~ '[]]', '^' ~ '[^a]', regexp_match('x1', '[[:alnum:]]+'), regexp_replace('foobar', 'o', '[\\&]')",
         "t|t|t|Xoo Xar|t|t|{x1}|f[o]obar",
     ),
+    (
+        "SELECT regexp_replace('abc', 'b', '\\\\&'), regexp_replace('abc', 'b', '\\\\\\&')",
+        "a\\&c|a\\bc",
+    ),
+    (
+        "SELECT 5 - floor(random()) BETWEEN SYMMETRIC 7 AND 3, floor(random())::text LIKE ANY (ARRAY['x', '0'])",
+        "t|t",
+    ),
 ];
 
 /// What is refused, and the SQLSTATE.
