@@ -253,6 +253,11 @@ impl Connection {
         })
     }
 
+    /// Lets go of all advisory locks of the connection but for those of its transaction, as `pg_advisory_unlock_all()`.
+    pub fn let_go_of_advisory_locks(&self) {
+        self.session.advisory.let_go_of_all();
+    }
+
     /// Says which server the connection is a session of: its statements find it in `pg_catalog`.
     pub fn set_host(&self, host: Arc<dyn Host>) {
         *self.session.host.lock() = Some(host);

@@ -434,7 +434,7 @@ impl Instance {
         Arc::new(move |wait| {
             let of = match wait.table_id {
                 Some(id) => format!("a lock ({}) of table {id}", wait.kind),
-                None => format!("the lock of {}", wait.kind),
+                None => format!("a lock ({})", wait.kind),
             };
             let others = wait.waits.map(|(_, others)| others).unwrap_or_default();
             let others: Vec<String> = others.iter().map(u64::to_string).collect();

@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::instance::{Instance, keep_notice};
 use crate::numbers::next_connection;
 use crate::prepared::Prepared;
-use crate::transaction::{Isolation, OpenTransaction, Waits};
+use crate::transaction::{AdvisoryLocks, Isolation, OpenTransaction, Waits};
 use hushdb_files::rejects::Rejects;
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::{Random, Variables, Zone};
@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) taken: Arc<Taken>,
     /// What it was opened with.
     pub(crate) default_isolation: Isolation,
+    /// What it has locked by numbers that sessions agree on.
+    pub(crate) advisory: Arc<AdvisoryLocks>,
     /// The transaction between BEGIN and COMMIT.
     pub(crate) transaction: Mutex<Option<OpenTransaction>>,
     /// What CREATE TEMP makes; made when it is first needed.
@@ -138,6 +140,7 @@ impl Session {
             rejects: Arc::default(),
             taken: Arc::default(),
             default_isolation: isolation,
+            advisory: Arc::default(),
             transaction: Mutex::default(),
             temporary: Mutex::default(),
             prepared: Mutex::default(),
@@ -198,7 +201,7 @@ impl Session {
         let isolation = isolation.unwrap_or(settings.isolation);
         let report = settings.log_lock_waits && isolation != Isolation::Snapshot;
         let report = report.then(|| self.instance.lock_waits());
-        Waits::new(isolation, settings.lock_timeout, report)
+        Waits::new(isolation, settings.lock_timeout, report, &self.advisory)
     }
 
     /// How a statement that begins now waits: as its transaction does, if it is part of one.

@@ -3,6 +3,7 @@
 //! What must hold: another number of threads gets another engine over the same memory limit and spill files; statements that
 //! run keep theirs to their end.
 
+use crate::heed;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
@@ -103,6 +104,10 @@ pub(crate) fn in_zone(state: &SessionState, zone: Option<&str>) -> SessionState 
 /// not end soon ends by itself, and holds its database until then.
 pub struct Threads(Option<Runtime>);
 
+/// Statements that may wait at once for somebody else, each with a thread that is made when it waits: as many as a server has
+/// sessions. One more holds up all others until one of these goes on.
+const MOST_WAITING: usize = 16_384;
+
 /// What a step may take that has seen that nobody waits for it.
 const LAST_STEPS: Duration = Duration::from_millis(150);
 
@@ -195,6 +200,8 @@ fn runtime(threads: usize) -> Result<Arc<Threads>> {
         .worker_threads(threads)
         .thread_name("hushdb")
         .thread_stack_size(THREAD_STACK)
+        .max_blocking_threads(MOST_WAITING)
+        .on_thread_start(heed::is_of_queries)
         .enable_time()
         .build();
     let failed = |e| Error::new(ErrorKind::Io, format!("threads could not be started: {e}"));

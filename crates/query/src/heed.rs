@@ -4,6 +4,7 @@
 //! statement   `ScanProgress`        its `Interrupt` is asked by `InterruptHandle`
 //! stream      part of it            asked when the reader drops the rows; kept by the context that operators get
 //! operator    `heeding(rows)`       looks before each batch, lets others of the thread run, and has the thread work for the part
+//! waits       `aside(wait)`         what an expression waits for holds up no other statement
 //! inside      `check()`             where one batch may take long: sorts, conditions of joins, columns that are read or written
 //! ```
 //!
@@ -19,6 +20,7 @@ use datafusion::physical_plan::joins::utils::JoinFilter;
 use futures::{Stream, StreamExt};
 use hushdb_sql::Error;
 use hushdb_storage::{Interrupt, check_interrupt};
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::pin::Pin;
@@ -31,6 +33,24 @@ pub fn of_task(error: &JoinError) -> Error {
     match error.is_panic() {
         true => Error::of_panic(),
         false => Error::internal("a part of the statement was given up"),
+    }
+}
+
+thread_local! {
+    static IS_OF_QUERIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread is one of those that queries share.
+pub(crate) fn is_of_queries() {
+    IS_OF_QUERIES.set(true);
+}
+
+/// Does what waits for somebody else, for whose statement there is another thread meanwhile.
+pub fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    match IS_OF_QUERIES.get() {
+        true => tokio::task::block_in_place(wait),
+        // A thread of whoever asked, which nobody else needs; its runtime may allow no such thing.
+        false => wait(),
     }
 }
 

@@ -75,7 +75,7 @@ pub use hushdb_encoding::{
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
 pub use lent_threads::{Beside, LentThreads};
-pub use locks::{LockMode, LockView, Patience};
+pub use locks::{AdvisoryKey, LockMode, LockView, Patience};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,

@@ -4,6 +4,7 @@
 
 mod admin;
 mod adopt;
+mod advisory;
 mod alter_database;
 mod backups;
 mod client;

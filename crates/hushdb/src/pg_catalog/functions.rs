@@ -1,8 +1,11 @@
 //! PostgreSQL's functions about the catalog. Each is made for the statement that calls it, with what that sees.
 
+use super::advisory::LOCKS;
 use super::base_types;
+use super::known::Known;
 use super::rows::{Cell, scalar, schema};
 use super::sequences;
+use super::text_hash::HASHES;
 use super::waiting;
 use super::world::{Kind, Relation, World};
 use datafusion::arrow::array::{Array, ArrayRef};
@@ -15,12 +18,6 @@ use datafusion::logical_expr::{
 use hushdb_sql::{Error, OID_OF, Result, TEXT_OF, sqlstate, view_text};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// What a function does with the arguments of one row.
-type Run = fn(&World, &[Cell]) -> Result<Cell>;
-
-/// Name, the fewest and the most arguments, what it gives (`rows.rs`), whether it is asked where an argument is NULL, and what it does.
-struct Known(&'static str, usize, usize, &'static str, bool, Run);
 
 const NULL: Cell = Cell::Null;
 
@@ -167,7 +164,6 @@ const KNOWN: &[Known] = &[
         Ok(0_i64.into())
     }),
     Known("pg_relation_is_publishable", 1, 1, "bool", false, no),
-    Known("pg_advisory_unlock_all", 0, 0, "text", false, nothing),
     Known("has_table_privilege", 2, 3, "bool", false, yes),
     Known("has_any_column_privilege", 2, 3, "bool", false, yes),
     Known("has_column_privilege", 3, 4, "bool", false, yes),
@@ -549,20 +545,26 @@ fn quote_literal(text: &str) -> String {
 
 /// What the functions here are called.
 pub(crate) fn functions() -> impl Iterator<Item = &'static str> {
-    KNOWN.iter().map(|known| known.0)
+    all().map(|known| known.0)
+}
+
+fn all() -> impl Iterator<Item = &'static Known> {
+    KNOWN.iter().chain(LOCKS).chain(HASHES)
 }
 
 /// Whether there is such a function.
 pub(super) fn is_known(name: &str) -> bool {
-    KNOWN.iter().any(|known| known.0 == name)
+    all().any(|known| known.0 == name)
 }
 
 /// The function of that name over what a statement sees.
 pub(super) fn function(name: &str, world: &Arc<World>) -> Option<Arc<ScalarUDF>> {
-    let known = KNOWN.iter().find(|known| known.0 == name)?;
-    let volatility = match name {
-        "pg_sleep" | "sleep_ms" | "set_config" => Volatility::Volatile,
-        _ => Volatility::Stable,
+    let known = all().find(|known| known.0 == name)?;
+    let acts = ["pg_sleep", "sleep_ms", "set_config"].contains(&name)
+        || LOCKS.iter().any(|known| known.0 == name);
+    let volatility = match acts {
+        true => Volatility::Volatile,
+        false => Volatility::Stable,
     };
     Some(Arc::new(ScalarUDF::from(Function {
         known,
@@ -647,10 +649,12 @@ impl ScalarUDFImpl for Function {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
         let Known(_, _, _, _, sees_nulls, run) = self.known;
         let ty = args.return_field.data_type().clone();
-        let is_constant = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        // What does something is asked once for each row.
+        let is_constant = self.signature.volatility != Volatility::Volatile
+            && args
+                .args
+                .iter()
+                .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.iter().map(|arg| arg.to_array(rows));
         let columns = columns.collect::<DfResult<Vec<ArrayRef>>>()?;

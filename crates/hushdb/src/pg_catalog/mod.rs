@@ -4,14 +4,17 @@
 //! What must hold: they say what there is, and nothing of another database but its name; whoever writes a table `pg_class` of his own
 //! finds that one by its schema.
 
+mod advisory;
 mod attributes;
 mod base_types;
 mod columns;
 mod functions;
 mod information;
+mod known;
 mod rows;
 mod sequences;
 mod tables;
+mod text_hash;
 mod views;
 mod waiting;
 mod world;
@@ -27,7 +30,7 @@ pub use base_types::{postgres_type, postgres_type_of};
 pub(crate) use functions::functions;
 pub use rows::POSTGRES_TYPE;
 pub(crate) use sequences::row_of as sequence_row;
-pub(crate) use world::{TEMPORARY, World};
+pub(crate) use world::{Locks, TEMPORARY, World};
 
 /// Sectors are what a file is made of.
 const SECTOR_BYTES: u64 = 4096;

@@ -1,5 +1,6 @@
 //! Rows of `pg_catalog`.
 
+use super::advisory;
 use super::attributes::Attribute;
 use super::base_types;
 use super::rows::{Cell, row};
@@ -69,6 +70,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
         "pg_sequence" => sequences::sequences(world),
         "pg_sequences" => sequences::shown(world, &owner_name(world)),
         "pg_settings" => settings(world),
+        "pg_locks" => advisory::rows(world),
         "pg_stat_activity" => sessions(world),
         "pg_stat_user_tables" => statistics(world),
         "pg_tables" => tables(world),

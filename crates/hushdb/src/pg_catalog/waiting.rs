@@ -13,7 +13,8 @@ pub(super) fn seconds(_: &World, args: &[Cell]) -> Result<Cell> {
         Some(Cell::Text(text)) => text.parse().unwrap_or_default(),
         _ => 0.0,
     };
-    wait(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))?;
+    let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+    heed::aside(|| wait(time))?;
     Ok("".into())
 }
 
@@ -22,7 +23,7 @@ pub(super) fn milliseconds(_: &World, args: &[Cell]) -> Result<Cell> {
         Some(Cell::Int(milliseconds)) => u64::try_from(*milliseconds).unwrap_or_default(),
         _ => return Err(Error::binder("sleep_ms takes a number of milliseconds")),
     };
-    wait(Duration::from_millis(milliseconds))?;
+    heed::aside(|| wait(Duration::from_millis(milliseconds)))?;
     Ok(Cell::Null)
 }
 

@@ -5,6 +5,7 @@
 
 use super::{base_types, columns};
 use crate::host::Host;
+use crate::transaction::{AdvisoryLocks, Waits};
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
 use hushdb_storage::{
@@ -77,6 +78,12 @@ pub(super) struct Constraint {
     pub(super) definition: String,
 }
 
+/// What the session has locked by numbers that sessions agree on, and how the statement waits for others that have.
+pub(crate) struct Locks {
+    pub(crate) held: Arc<AdvisoryLocks>,
+    pub(crate) waits: Option<Arc<Waits>>,
+}
+
 /// See the module.
 pub(crate) struct World {
     pub(super) database: String,
@@ -89,6 +96,7 @@ pub(crate) struct World {
     /// Whether `information_schema` is DuckDB's: that of a session of no server, in DuckDB's dialect.
     pub(super) is_duckdb: bool,
     pub(super) store: Arc<Store>,
+    pub(super) locks: Locks,
     roles: OnceLock<Vec<(i64, crate::host::HostRole)>>,
     places: HashMap<i64, usize>,
     /// What is said in a schema, by its place among the schemas.
@@ -166,6 +174,7 @@ impl World {
         snapshot: &Snapshot,
         host: Arc<dyn Host>,
         is_duckdb: bool,
+        locks: Locks,
     ) -> hushdb_sql::Result<Self> {
         let (database, found) = snapshot.known_database(&snapshot.current_database)?;
         let mut world = Self {
@@ -177,6 +186,7 @@ impl World {
             host,
             is_duckdb,
             store: Arc::clone(&found.store),
+            locks,
             roles: OnceLock::new(),
             places: HashMap::new(),
             comments: HashMap::new(),

@@ -264,6 +264,23 @@ impl Pass<'_> {
         }
     }
 
+    /// `pg_advisory_lock` and its kin take one BIGINT, or two INTEGERs.
+    fn advisory_lock(&mut self, function: &ast::Function) {
+        let name = name_parts(&function.name).ok().and_then(|mut p| p.pop());
+        let name = folded(&name.unwrap_or_default());
+        if !name.starts_with("pg_advisory_") && !name.starts_with("pg_try_advisory_") {
+            return;
+        }
+        let numbers = arguments(function);
+        let ty = match numbers.len() {
+            1 => ColumnType::Int64,
+            _ => ColumnType::Int32,
+        };
+        numbers
+            .into_iter()
+            .for_each(|number| self.set(number, Some(ty.clone())));
+    }
+
     fn alike(&mut self, first: &Expr, others: &[&Expr]) {
         let known = self.type_of(first);
         let known = known.or_else(|| others.iter().find_map(|other| self.type_of(other)));
@@ -480,6 +497,7 @@ impl Visitor for Pass<'_> {
                 if let Some(of) = numeric_cast(function) {
                     self.set(of, Some(NUMERIC));
                 }
+                self.advisory_lock(function);
                 self.one_of(expr);
             }
             Expr::UnaryOp {

@@ -20,6 +20,8 @@ struct Mark {
     name: String,
     write: Option<Savepoint>,
     own: Option<Savepoint>,
+    /// Advisory locks that it had taken.
+    locks: usize,
 }
 
 /// A transaction over several statements.
@@ -96,6 +98,7 @@ impl OpenTransaction {
             self.write = None;
             self.own = None;
             waits.let_go();
+            waits.end();
         }
     }
 
@@ -245,7 +248,16 @@ impl OpenTransaction {
     pub(crate) fn set_savepoint(&mut self, name: String) {
         let write = self.write.as_ref().map(|(_, write)| write.savepoint());
         let own = self.own.as_ref().map(Transaction::savepoint);
-        self.savepoints.push(Mark { name, write, own });
+        let locks = self
+            .waits
+            .as_ref()
+            .map_or(0, |waits| waits.advisory_locks());
+        self.savepoints.push(Mark {
+            name,
+            write,
+            own,
+            locks,
+        });
     }
 
     fn find(&self, name: &str) -> Result<usize> {
@@ -278,6 +290,9 @@ impl OpenTransaction {
         match (&mut self.own, mark.and_then(|mark| mark.own.as_ref())) {
             (Some(own), Some(state)) => own.rollback_to(state),
             (own, _) => *own = None,
+        }
+        if let (Some(waits), Some(mark)) = (&self.waits, mark) {
+            waits.undo_advisory_locks(mark.locks);
         }
         // Results that are still being read belong to what was undone.
         self.aborted = Arc::default();

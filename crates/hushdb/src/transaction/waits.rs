@@ -3,11 +3,13 @@
 //! What must hold: locks stay until the transaction has ended, and will be durable if anything that builds on it is. Nobody is told how it
 //! ended, nor of an error that ends it, before all that it looked at is durable.
 
+use super::advisory::{AdvisoryLock, AdvisoryLocks, ForWhom, Until};
 use hushdb_query::plan::Snapshot;
-use hushdb_sql::{ErrorKind, Result};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{LockOwner, OnLongWait, Patience, Store};
 use parking_lot::Mutex;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -55,6 +57,10 @@ pub(crate) struct Waits {
     on_long_wait: Option<OnLongWait>,
     /// Of each database that is written to, or of which something is locked.
     owners: Mutex<Vec<Owner>>,
+    /// What its session has locked beside.
+    advisory: Arc<AdvisoryLocks>,
+    /// The transaction has ended.
+    is_over: AtomicBool,
 }
 
 /// What holds the locks of a database, which may be detached meanwhile.
@@ -66,6 +72,7 @@ impl Waits {
         isolation: Isolation,
         timeout: Duration,
         on_long_wait: Option<OnLongWait>,
+        advisory: &Arc<AdvisoryLocks>,
     ) -> Option<Arc<Self>> {
         (isolation != Isolation::Snapshot).then(|| {
             Arc::new(Self {
@@ -73,8 +80,33 @@ impl Waits {
                 patience: Mutex::new(patience(timeout)),
                 on_long_wait,
                 owners: Mutex::default(),
+                advisory: Arc::clone(advisory),
+                is_over: AtomicBool::new(false),
             })
         })
+    }
+
+    /// Takes an advisory lock for a session; see [`AdvisoryLocks::take`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn take_advisory(
+        &self,
+        store: &Arc<Store>,
+        session: u32,
+        lock: AdvisoryLock,
+        until: Until,
+        may_wait: bool,
+    ) -> Result<bool> {
+        let whom = ForWhom {
+            store,
+            session,
+            patience: *self.patience.lock(),
+            on_long_wait: self.on_long_wait.as_ref(),
+            first: self.owners.lock().first().map(|(_, o)| Arc::clone(o)),
+            is_over: &|| self.is_over.load(Ordering::Acquire),
+        };
+        self.advisory.take(&whom, lock, until, may_wait)
     }
 
     /// The longest wait for each lock from now on; zero is none.
@@ -98,8 +130,9 @@ impl Waits {
         if let Some(report) = &self.on_long_wait {
             owner.report_long_waits(Arc::clone(report));
         }
-        if let Some((_, first)) = owners.first() {
-            owner.join(first);
+        match owners.first() {
+            Some((_, first)) => owner.join(first),
+            None => self.advisory.join(&owner),
         }
         owners.push((Arc::downgrade(store), Arc::clone(&owner)));
         owner
@@ -164,7 +197,26 @@ impl Waits {
     /// Lets go of all locks; gives what came of the work, as [`Waits::told`].
     pub(crate) fn answered<T>(&self, done: Result<T>) -> Result<T> {
         self.let_go();
-        self.told(done)
+        let told = self.told(done);
+        // Whoever has waited for these looks at what is durable, and at nothing else.
+        self.end();
+        told
+    }
+
+    /// The transaction has ended, and what it did is durable, or will never be.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.advisory.end_transaction();
+    }
+
+    /// How many advisory locks the transaction has taken.
+    pub(super) fn advisory_locks(&self) -> usize {
+        self.advisory.count()
+    }
+
+    /// It is rolled back to where it had taken so many advisory locks.
+    pub(super) fn undo_advisory_locks(&self, count: usize) {
+        self.advisory.undo_to(count);
     }
 
     /// Gives what came of the work once what it looked at is durable, or that it is not.
@@ -177,6 +229,14 @@ impl Waits {
             (done, Err(_)) => done,
         }
     }
+}
+
+/// What to say where nothing waits.
+pub(crate) fn takes_no_locks(what: &str) -> Error {
+    Error::unsupported(format!(
+        "{what} under snapshot isolation, which takes no locks, is not there; SET default_transaction_isolation = 'read \
+         committed', or BEGIN ISOLATION LEVEL READ COMMITTED"
+    ))
 }
 
 fn patience(timeout: Duration) -> Patience {

@@ -2,6 +2,7 @@
 //!
 //! What must hold: what was added is there, once; nobody who waits fails with 40001 under READ COMMITTED; nothing stays locked.
 
+mod advisory;
 mod definitions;
 mod histories;
 mod many_changes;

@@ -147,6 +147,7 @@ impl Session {
                 }
                 self.reset(None)?;
                 self.forget_statements();
+                self.connection.let_go_of_advisory_locks();
                 done("DISCARD ALL")
             }
             Command::Deallocate(None) => {

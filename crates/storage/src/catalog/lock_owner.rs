@@ -2,7 +2,7 @@
 //!
 //! What must hold: dropped, it holds none. What its locks take in memory is counted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::check_interrupt;
-use crate::locks::{Kin, LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
+use crate::locks::{
+    AdvisoryKey, Kin, LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted,
+};
 use crate::numbers::{ColumnId, TableId};
 use crate::table::TableVersion;
 
@@ -36,7 +38,9 @@ pub struct LockOwner {
     patience: Mutex<Patience>,
     on_long_wait: OnceLock<OnLongWait>,
     turn: OnceLock<Turn>,
-    kin: OnceLock<Arc<Kin>>,
+    kin: Mutex<Option<Arc<Kin>>>,
+    /// Whether the table knows its session.
+    has_session: AtomicBool,
     /// The highest ticket of the states that it looked at before they were durable; 0: none.
     looked_at: AtomicU64,
 }
@@ -74,7 +78,8 @@ impl LockOwner {
             patience: Mutex::new(patience),
             on_long_wait: OnceLock::new(),
             turn: OnceLock::new(),
-            kin: OnceLock::new(),
+            kin: Mutex::default(),
+            has_session: AtomicBool::default(),
             looked_at: AtomicU64::new(0),
         }
     }
@@ -91,16 +96,34 @@ impl LockOwner {
     }
 
     /// Both are of one transaction: who waits for one in its store waits for the other in its own. Of any number, the first is
-    /// joined by each other one.
+    /// joined by each other one. It leaves those that it had joined before.
     pub fn join(&self, first: &Self) {
-        let kin = first.kin.get_or_init(|| {
-            let kin = Arc::<Kin>::default();
-            kin.join(&first.table, first.id);
-            kin
-        });
-        if self.kin.set(Arc::clone(kin)).is_ok() {
+        let kin = {
+            let mut kin = first.kin.lock();
+            let kin = kin.get_or_insert_with(|| {
+                let kin = Arc::<Kin>::default();
+                kin.join(&first.table, first.id);
+                kin
+            });
+            Arc::clone(kin)
+        };
+        let before = self.kin.lock().replace(Arc::clone(&kin));
+        if before.is_none_or(|before| !Arc::ptr_eq(&before, &kin)) {
             kin.join(&self.table, self.id);
         }
+    }
+
+    /// It is of no transaction any more, and goes on.
+    pub fn part(&self) {
+        if self.kin.lock().take().is_some() {
+            self.table.has_kin(self.id, None);
+        }
+    }
+
+    /// Says whose it is: who looks at locks is told.
+    pub fn is_of_session(&self, number: u32) {
+        self.has_session.store(true, Ordering::Relaxed);
+        self.table.is_of_session(self.id, number);
     }
 
     /// From now on it waits this long for each lock.
@@ -162,9 +185,36 @@ impl LockOwner {
         self.table.release(self.id, last.as_slice());
     }
 
+    /// Locks what sessions have agreed on, alone or, `shared`, with others who do, and waits for it if that is wanted; gives whether
+    /// it is held.
+    ///
+    /// # Errors
+    /// `LockTimeout`, `Deadlock`, `TooManyLocks`, and `Interrupted`: what was held before stays held.
+    pub fn lock_advisory(&self, key: AdvisoryKey, shared: bool, waits: bool) -> Result<bool> {
+        let key = LockKey::Advisory(key);
+        match waits {
+            true => self.lock(key, advisory_mode(shared)).map(|()| true),
+            false => self.try_lock(key, advisory_mode(shared)),
+        }
+    }
+
+    /// Lets go of what sessions have agreed on; with `still_shared` others can share it from now on.
+    pub fn let_go_of_advisory(&self, key: AdvisoryKey, still_shared: bool) {
+        let key = LockKey::Advisory(key);
+        if still_shared {
+            return self.table.weaken(self.id, key, advisory_mode(true));
+        }
+        let mut held = self.held.lock();
+        if let Some(at) = held.keys.iter().rposition(|held| *held == key) {
+            held.keys.swap_remove(at);
+            self.table.release(self.id, &[key]);
+        }
+    }
+
     fn lock_by(&self, key: LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
         self.make_room()?;
         // Not held while waiting: nothing else of this owner runs meanwhile.
+        let kin = self.kin.lock().clone();
         let wanted = Wanted {
             owner: self.id,
             patience,
@@ -175,7 +225,7 @@ impl LockOwner {
                 }
             },
             turn: self.turn.get().map(|turn| turn.as_ref() as &dyn Fn()),
-            kin: self.kin.get(),
+            kin: kin.as_ref(),
         };
         if let Some(kin) = wanted.kin {
             kin.waits_again();
@@ -243,6 +293,13 @@ impl LockOwner {
     }
 }
 
+fn advisory_mode(shared: bool) -> LockMode {
+    match shared {
+        true => LockMode::Share,
+        false => LockMode::All,
+    }
+}
+
 fn refused(error: LockError) -> Error {
     match error {
         LockError::Timeout => Error::LockTimeout,
@@ -260,7 +317,7 @@ impl std::fmt::Debug for LockOwner {
 impl Drop for LockOwner {
     fn drop(&mut self) {
         self.let_go();
-        if self.kin.get().is_some() {
+        if self.kin.get_mut().is_some() || *self.has_session.get_mut() {
             self.table.forget(self.id);
         }
     }

@@ -15,13 +15,25 @@ pub(crate) enum LockKey {
     Table(TableId),
     /// A key in an index of a table, by the table's id and a hash.
     Key(TableId, u64),
+    /// What sessions have agreed on.
+    Advisory(AdvisoryKey),
+}
+
+/// A number that sessions have agreed on, or two of them: what it stands for is theirs to say. As PostgreSQL's advisory locks have it, one
+/// number is never what two are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AdvisoryKey {
+    /// One number.
+    One(i64),
+    /// Two numbers.
+    Two(i32, i32),
 }
 
 impl LockKey {
     /// The id of the table that it is, or is in.
     pub(super) fn table_id(self) -> Option<TableId> {
         match self {
-            Self::Definitions => None,
+            Self::Definitions | Self::Advisory(_) => None,
             Self::Table(id) | Self::Key(id, _) => Some(id),
         }
     }
@@ -32,11 +44,20 @@ impl LockKey {
             Self::Definitions => "definitions",
             Self::Table(_) => "table",
             Self::Key(..) => "key",
+            Self::Advisory(_) => "advisory",
+        }
+    }
+
+    /// The numbers that it is, if sessions have agreed on some.
+    pub(super) fn agreed_on(self) -> Option<AdvisoryKey> {
+        match self {
+            Self::Advisory(key) => Some(key),
+            _ => None,
         }
     }
 }
 
-/// How it is locked: definitions in the last mode, a key in the last two, a table in any.
+/// How it is locked: definitions in the last mode, a key and what is agreed on in the last two, a table in any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
     /// A table of which rows are changed that have their own locks, or none.

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::deadlock;
 use super::kin::Kin;
-use super::lock_key::{KeyHash, LockKey, LockMode};
+use super::lock_key::{AdvisoryKey, KeyHash, LockKey, LockMode};
 use crate::clock;
 use crate::numbers::{ColumnId, TableId};
 use crate::spread::Spread;
@@ -75,6 +75,8 @@ pub(super) struct LockState {
     pub(super) waits: HashMap<u64, LockKey, Spread>,
     /// Owners whose transactions have others in other stores.
     kin: HashMap<u64, Arc<Kin>, Spread>,
+    /// The sessions of owners that have said theirs.
+    sessions: HashMap<u64, u32, Spread>,
     last_owner: u64,
 }
 
@@ -89,14 +91,18 @@ pub(super) struct Lock {
 /// What one owner has, or wants, of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockView {
-    /// The id of the table; `None` for definitions.
+    /// The id of the table; `None` for what is in none.
     pub table_id: Option<TableId>,
-    /// `definitions`, `table`, or `key` of the table.
+    /// `definitions`, `table`, `key` of the table, or `advisory`.
     pub kind: &'static str,
+    /// The numbers of one that is `advisory`.
+    pub advisory: Option<AdvisoryKey>,
     /// `rows`, `change`, `share` or `all`.
     pub mode: &'static str,
     /// The number of the owner, by which the rows of one transaction are told.
     pub owner: u64,
+    /// The number of its session, where the owner has said that.
+    pub session: Option<u32>,
     /// `None`: it has the lock. Else since when it waits, and for whom.
     pub waits: Option<(Instant, Vec<u64>)>,
 }
@@ -230,8 +236,26 @@ impl LockTable {
         }
     }
 
+    /// Has an owner hold less of a lock than it did.
+    pub(crate) fn weaken(&self, owner: u64, key: LockKey, mode: LockMode) {
+        let mut state = self.state.lock();
+        let LockState { locks, waits, .. } = &mut *state;
+        if let Some(lock) = locks.get_mut(&key) {
+            let mut holders = lock.holders.iter_mut();
+            if let Some((_, held)) = holders.find(|(holder, _)| *holder == owner) {
+                *held = mode;
+            }
+            lock.hand_over(waits);
+        }
+    }
+
+    /// Says whose an owner is.
+    pub(crate) fn is_of_session(&self, owner: u64, session: u32) {
+        self.state.lock().sessions.insert(owner, session);
+    }
+
     /// Says which others an owner's transaction has in other stores.
-    pub(super) fn has_kin(&self, owner: u64, kin: Option<Arc<Kin>>) {
+    pub(crate) fn has_kin(&self, owner: u64, kin: Option<Arc<Kin>>) {
         let mut state = self.state.lock();
         match kin {
             Some(kin) => state.kin.insert(owner, kin),
@@ -250,7 +274,9 @@ impl LockTable {
 
     /// An owner is gone.
     pub(crate) fn forget(&self, owner: u64) {
-        self.has_kin(owner, None);
+        let mut state = self.state.lock();
+        state.kin.remove(&owner);
+        state.sessions.remove(&owner);
     }
 
     /// All locks that somebody holds or waits for.
@@ -259,7 +285,7 @@ impl LockTable {
         let mut all = Vec::new();
         for (key, lock) in &state.locks {
             let holders = lock.holders.iter();
-            all.extend(holders.map(|(owner, mode)| LockView::of(*key, *owner, *mode, None)));
+            all.extend(holders.map(|(owner, mode)| state.view_of(*key, *owner, *mode, None)));
             let waiters = lock.queue.iter();
             all.extend(waiters.filter_map(|waiter| state.view_of_waiter(waiter.owner)));
         }
@@ -279,19 +305,25 @@ impl LockTable {
     }
 }
 
-impl LockView {
-    fn of(key: LockKey, owner: u64, mode: LockMode, waits: Option<(Instant, Vec<u64>)>) -> Self {
-        Self {
+impl LockState {
+    fn view_of(
+        &self,
+        key: LockKey,
+        owner: u64,
+        mode: LockMode,
+        waits: Option<(Instant, Vec<u64>)>,
+    ) -> LockView {
+        LockView {
             table_id: key.table_id(),
             kind: key.kind(),
+            advisory: key.agreed_on(),
             mode: mode.name(),
             owner,
+            session: self.sessions.get(&owner).copied(),
             waits,
         }
     }
-}
 
-impl LockState {
     /// What an owner waits for, if it does.
     fn view_of_waiter(&self, owner: u64) -> Option<LockView> {
         let key = *self.waits.get(&owner)?;
@@ -299,7 +331,7 @@ impl LockState {
         let waiter = queue.find(|waiter| waiter.owner == owner)?;
         let others = deadlock::waits_for(self, owner);
         let waits = Some((waiter.since, others));
-        Some(LockView::of(key, owner, waiter.mode, waits))
+        Some(self.view_of(key, owner, waiter.mode, waits))
     }
 
     fn leave_queue(&mut self, owner: u64, key: LockKey) {

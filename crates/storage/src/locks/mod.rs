@@ -1,7 +1,7 @@
 //! Locks of writers that wait for each other: advisory, above first-committer-wins, which stays and is what makes answers right.
 //!
 //! ```text
-//! lock_key      what is locked: a key of a table's row, a table, the definitions; and how
+//! lock_key      what is locked: a key of a table's row, a table, the definitions, a number that sessions agree on; and how
 //! lock_table    which owner holds which lock and which wait: first come, first served
 //! deadlock      which owner waits for which
 //! kin           the same over several stores
@@ -19,6 +19,6 @@ mod lock_table;
 
 pub(crate) use kin::Kin;
 pub(crate) use lock_key::LockKey;
-pub use lock_key::LockMode;
+pub use lock_key::{AdvisoryKey, LockMode};
 pub(crate) use lock_table::{LockError, LockTable, Wanted};
 pub use lock_table::{LockView, Patience};

@@ -14,7 +14,7 @@ use super::row_ids::row_ids_of;
 use crate::exec::query;
 use crate::result::QueryResult;
 use crate::statement::Statement;
-use crate::transaction::Write;
+use crate::transaction::{Write, takes_no_locks};
 use datafusion::arrow::array::BooleanArray;
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -109,14 +109,6 @@ pub(in crate::exec) fn run(
     let runtime = Arc::clone(&statement.session.engine().runtime);
     let progress = Arc::clone(statement.progress);
     Ok(QueryResult::stream(rows.stream(), runtime, progress, None))
-}
-
-/// What to say where nothing waits.
-pub(in crate::exec) fn takes_no_locks(what: &str) -> Error {
-    Error::unsupported(format!(
-        "{what} under snapshot isolation, which takes no locks, is not there; SET default_transaction_isolation = 'read \
-         committed', or BEGIN ISOLATION LEVEL READ COMMITTED"
-    ))
 }
 
 /// What to say of a query that has no rows of one table to lock.

@@ -3,9 +3,9 @@
 //! What must hold: the table that is locked is the one that has the name afterwards. A transaction under REPEATABLE READ that has
 //! looked at nothing yet first sees what there is once it has the lock.
 
-use super::for_update::takes_no_locks;
 use crate::result::QueryResult;
 use crate::statement::Statement;
+use crate::transaction::takes_no_locks;
 use datafusion::sql::sqlparser::ast::{Lock, LockTableMode};
 use hushdb_sql::{Error, Result, name_parts, sqlstate};
 use hushdb_storage::LockMode;

@@ -3,7 +3,7 @@
 use crate::exec::query::bound_view;
 use crate::host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
 use crate::pg_catalog::{
-    SystemTable, TEMPORARY, World, function as known_function, has_function, sequence_row,
+    Locks, SystemTable, TEMPORARY, World, function as known_function, has_function, sequence_row,
 };
 use crate::statement::Statement;
 use datafusion::catalog::MemTable;
@@ -66,7 +66,11 @@ fn world(statement: &Statement<'_>, planner: &Planner<'_>) -> Result<Arc<World>>
     let host = statement.session.host.lock().clone();
     let is_duckdb = host.is_none() && !statement.session.settings.lock().postgres;
     let host = host.unwrap_or_else(|| Arc::new(Alone));
-    let world = Arc::new(World::of(planner.snapshot, host, is_duckdb)?);
+    let locks = Locks {
+        held: Arc::clone(&statement.session.advisory),
+        waits: statement.waits_by().cloned(),
+    };
+    let world = Arc::new(World::of(planner.snapshot, host, is_duckdb, locks)?);
     Ok(Arc::clone(seen.world.get_or_init(|| world)))
 }
 
