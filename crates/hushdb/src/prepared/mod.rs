@@ -4,6 +4,8 @@
 
 mod computed;
 mod conditions;
+mod derived_columns;
+mod function_parameters;
 mod parameter_types;
 mod resolved;
 mod shape;

@@ -3,10 +3,12 @@
 //!
 //! What must hold: every parameter gets one type, the same for the same text and tables; nothing is planned or run for it.
 
+use super::derived_columns::{Columns, Derived, KnownTypes, of_body};
+use super::function_parameters::{Takes, given_by, taken_by};
 use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast::{
-    self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SetExpr, TableFactor,
-    TableObject, Value, Visitor,
+    self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SelectItem, SetExpr,
+    TableFactor, TableObject, Value, Visitor,
 };
 use hushdb_sql::type_names::{NUMERIC, column_type};
 use hushdb_sql::walk::visit;
@@ -14,7 +16,7 @@ use hushdb_sql::{
     CONCAT, CUT_DIVIDE, Error, NUMERIC_CAST, REMAINDER, Result, Statement, folded, name_parts,
     position_of, sqlstate,
 };
-use hushdb_storage::{ColumnType, TableVersion, same_name};
+use hushdb_storage::{ColumnType, TableVersion};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,6 +44,7 @@ pub(crate) fn parameter_types(
         types,
         tables: HashMap::new(),
         columns: HashMap::new(),
+        derived: HashMap::new(),
         find,
         is_ambiguous: false,
     };
@@ -65,20 +68,52 @@ pub(crate) fn parameter_types(
 struct Pass<'a> {
     types: Vec<Option<ColumnType>>,
     /// By the name or the alias that columns are written behind.
-    tables: HashMap<String, Arc<TableVersion>>,
+    tables: HashMap<String, Columns>,
     /// By name alone; `None` where tables differ.
     columns: HashMap<String, Option<ColumnType>>,
+    /// The same of columns that queries within the statement make.
+    derived: HashMap<String, Option<ColumnType>>,
     find: &'a FindTable<'a>,
     /// Whether an operator of numbers stands between two parameters of which nothing tells the type.
     is_ambiguous: bool,
 }
 
+impl KnownTypes for Pass<'_> {
+    fn type_of(&self, expr: &Expr) -> Option<ColumnType> {
+        Pass::type_of(self, expr)
+    }
+
+    fn named(&self, name: &str) -> Option<&Columns> {
+        self.tables.get(name)
+    }
+
+    fn learn(&mut self, name: String, columns: Columns) {
+        if let Columns::Derived(columns) = &columns {
+            for (name, ty) in columns {
+                let known = self.derived.entry(name.clone());
+                let known = known.or_insert_with(|| ty.clone());
+                if known != ty {
+                    *known = None;
+                }
+            }
+        }
+        self.tables.insert(name, columns);
+    }
+}
+
 impl Pass<'_> {
     fn statement(&mut self, statement: &ast::Statement) {
-        let mut tables = Tables(vec![]);
+        let mut tables = Tables(vec![], false);
         let _ = visit(statement, &mut tables);
         for (parts, alias) in tables.0 {
             self.table(&parts, alias);
+        }
+        if tables.1 {
+            // A second time for those that look at one that comes later.
+            for _ in 0..2 {
+                self.derived.clear();
+                let _ = visit(statement, &mut Derived(&mut *self));
+            }
         }
         match statement {
             ast::Statement::Insert(insert) => self.insert(insert),
@@ -110,7 +145,7 @@ impl Pass<'_> {
             }
         }
         let called = alias.or_else(|| parts.last().cloned()).unwrap_or_default();
-        self.tables.insert(folded(&called), table);
+        self.tables.insert(folded(&called), Columns::Table(table));
     }
 
     fn insert(&mut self, insert: &ast::Insert) {
@@ -187,15 +222,17 @@ impl Pass<'_> {
     /// The type of an expression, as far as its text tells it.
     fn type_of(&self, expr: &Expr) -> Option<ColumnType> {
         match expr {
-            Expr::Identifier(column) => self.columns.get(&folded(&column.value))?.clone(),
+            Expr::Identifier(column) => {
+                let name = folded(&column.value);
+                let known = self.columns.get(&name);
+                known.or_else(|| self.derived.get(&name))?.clone()
+            }
             Expr::CompoundIdentifier(parts) => {
                 let [.., table, column] = parts.as_slice() else {
                     return None;
                 };
                 let table = self.tables.get(&folded(&table.value))?;
-                let mut columns = table.columns.iter();
-                let found = columns.find(|known| same_name(&known.name, &column.value))?;
-                Some(found.ty.clone())
+                table.type_of(&folded(&column.value))
             }
             Expr::Value(value) => match &value.value {
                 Value::Number(text, _) => of_number(text),
@@ -210,8 +247,11 @@ impl Pass<'_> {
             Expr::Function(function) => numeric_cast(function)
                 .map(|_| NUMERIC)
                 .or_else(|| of_clock(function))
+                .or_else(|| given_by(&name_of(function)))
+                .or_else(|| self.of_aggregate(function))
                 .or_else(|| self.of_alternatives(expr)),
             Expr::Case { .. } => self.of_alternatives(expr),
+            Expr::Subquery(query) => of_body(self, &query.body).into_iter().next()?.1,
             Expr::Nested(inner) => self.type_of(inner),
             Expr::UnaryOp { expr, .. } => self.type_of(expr),
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
@@ -221,6 +261,17 @@ impl Pass<'_> {
                     (left, right) => left.or(right),
                 }
             }
+            _ => None,
+        }
+    }
+
+    /// The type of an aggregate, by that of what is aggregated.
+    fn of_aggregate(&self, function: &ast::Function) -> Option<ColumnType> {
+        let of_argument = || self.type_of(arguments(function).first()?);
+        match name_of(function).as_str() {
+            "max" | "min" => of_argument(),
+            "sum_as_postgres" => Some(of_sum(of_argument()?, false)),
+            "avg_as_postgres" => Some(of_sum(of_argument()?, true)),
             _ => None,
         }
     }
@@ -238,6 +289,9 @@ impl Pass<'_> {
             matches!(slot, Some(None))
         };
         self.is_ambiguous |= is_arithmetic(op) && is_open(left) && is_open(right);
+        if let (Expr::Tuple(_), Expr::Tuple(_)) = (left, right) {
+            self.alike(left, &[right]);
+        }
         for (one, other) in [(left, right), (right, left)] {
             if number(one).is_none() {
                 continue;
@@ -257,6 +311,31 @@ impl Pass<'_> {
         }
     }
 
+    /// Gives what stands in one query of a UNION, INTERSECT or EXCEPT the types of the first, and that those of the second.
+    fn sides(&mut self, body: &SetExpr) {
+        let mut body = body;
+        let types = of_body(self, body);
+        while let SetExpr::SetOperation { left, right, .. } = body {
+            self.items(right, &types);
+            if !matches!(**left, SetExpr::SetOperation { .. }) {
+                let types = of_body(self, right);
+                self.items(left, &types);
+            }
+            body = left;
+        }
+    }
+
+    fn items(&mut self, body: &SetExpr, types: &[(String, Option<ColumnType>)]) {
+        let SetExpr::Select(select) = body else {
+            return;
+        };
+        for (item, (_, ty)) in select.projection.iter().zip(types) {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                self.set(expr, ty.clone());
+            }
+        }
+    }
+
     /// Gives the values of which an expression is one the type of the others.
     fn one_of(&mut self, expr: &Expr) {
         if let Some((first, others)) = alternatives(expr).split_first() {
@@ -264,24 +343,42 @@ impl Pass<'_> {
         }
     }
 
-    /// `pg_advisory_lock` and its kin take one BIGINT, or two INTEGERs.
-    fn advisory_lock(&mut self, function: &ast::Function) {
-        let name = name_parts(&function.name).ok().and_then(|mut p| p.pop());
-        let name = folded(&name.unwrap_or_default());
-        if !name.starts_with("pg_advisory_") && !name.starts_with("pg_try_advisory_") {
-            return;
+    /// Gives arguments the types that their function takes.
+    fn taken_by(&mut self, function: &ast::Function) {
+        let args = arguments(function);
+        let takes = taken_by(&name_of(function), args.len());
+        let alike = takes.iter().zip(&args);
+        let alike: Vec<&Expr> = alike
+            .filter_map(|(takes, arg)| (*takes == Takes::Alike).then_some(*arg))
+            .collect();
+        if let Some((first, others)) = alike.split_first() {
+            self.alike(first, others);
         }
-        let numbers = arguments(function);
-        let ty = match numbers.len() {
-            1 => ColumnType::Int64,
-            _ => ColumnType::Int32,
-        };
-        numbers
-            .into_iter()
-            .for_each(|number| self.set(number, Some(ty.clone())));
+        for (takes, arg) in takes.into_iter().zip(&args) {
+            match takes {
+                Takes::Type(ty) => self.set(arg, Some(ty)),
+                Takes::Element => {
+                    let list = args.first().and_then(|list| self.type_of(list));
+                    if let Some(ColumnType::List(element)) = list {
+                        self.set(arg, Some(*element));
+                    }
+                }
+                Takes::Alike | Takes::Anything => {}
+            }
+        }
     }
 
     fn alike(&mut self, first: &Expr, others: &[&Expr]) {
+        if let Expr::Tuple(parts) = first {
+            for (at, part) in parts.iter().enumerate() {
+                let others = others.iter().filter_map(|other| match other {
+                    Expr::Tuple(others) => others.get(at),
+                    _ => None,
+                });
+                self.alike(part, &others.collect::<Vec<_>>());
+            }
+            return;
+        }
         let known = self.type_of(first);
         let known = known.or_else(|| others.iter().find_map(|other| self.type_of(other)));
         self.set(first, known.clone());
@@ -352,6 +449,24 @@ fn numeric_cast(function: &ast::Function) -> Option<&Expr> {
     arguments(function).first().filter(|_| is_cast).copied()
 }
 
+/// The type of a sum of values of a type in PostgreSQL, or of their mean.
+fn of_sum(of: ColumnType, is_mean: bool) -> ColumnType {
+    use ColumnType as T;
+    if [T::Float, T::Double, T::Interval].contains(&of) {
+        return of;
+    }
+    if !is_mean && [T::Int16, T::Int32].contains(&of) {
+        return T::Int64;
+    }
+    NUMERIC
+}
+
+/// The name of a function in small letters, without its schema.
+fn name_of(function: &ast::Function) -> String {
+    let name = name_parts(&function.name).ok().and_then(|mut p| p.pop());
+    folded(&name.unwrap_or_default())
+}
+
 fn arguments(function: &ast::Function) -> Vec<&Expr> {
     let ast::FunctionArguments::List(list) = &function.args else {
         return vec![];
@@ -390,8 +505,7 @@ fn alternatives(expr: &Expr) -> Vec<&Expr> {
 
 /// The type of what the clock is asked for.
 fn of_clock(function: &ast::Function) -> Option<ColumnType> {
-    let name = name_parts(&function.name).ok()?.pop()?;
-    Some(match folded(&name).as_str() {
+    Some(match name_of(function).as_str() {
         "now"
         | "current_timestamp"
         | "transaction_timestamp"
@@ -449,6 +563,9 @@ impl Visitor for Pass<'_> {
                 self.set(expr, Some(ColumnType::Int64));
             }
         }
+        if matches!(*query.body, SetExpr::SetOperation { .. }) {
+            self.sides(&query.body);
+        }
         if let SetExpr::Values(values) = query.body.as_ref() {
             let columns = values
                 .rows
@@ -476,6 +593,10 @@ impl Visitor for Pass<'_> {
             Expr::Between {
                 expr, low, high, ..
             } => self.alike(expr, &[low, high]),
+            Expr::InSubquery { expr, subquery, .. } => {
+                let first = of_body(self, &subquery.body).into_iter().next();
+                self.set(expr, first.and_then(|(_, ty)| ty));
+            }
             Expr::InList { expr, list, .. } => {
                 self.alike(expr, &list.iter().collect::<Vec<_>>());
             }
@@ -497,8 +618,11 @@ impl Visitor for Pass<'_> {
                 if let Some(of) = numeric_cast(function) {
                     self.set(of, Some(NUMERIC));
                 }
-                self.advisory_lock(function);
+                self.taken_by(function);
                 self.one_of(expr);
+            }
+            Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => {
+                self.set(expr, Some(ColumnType::Double));
             }
             Expr::UnaryOp {
                 op: ast::UnaryOperator::Not,
@@ -521,13 +645,19 @@ impl Visitor for Pass<'_> {
     }
 }
 
-/// Every table that a statement names, and its alias.
-struct Tables(Vec<(Vec<String>, Option<String>)>);
+/// Every table that a statement names, and its alias; and whether there are queries that have names, too.
+struct Tables(Vec<(Vec<String>, Option<String>)>, bool);
 
 impl Visitor for Tables {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.1 |= query.with.is_some();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        self.1 |= matches!(table, TableFactor::Derived { .. });
         if let TableFactor::Table {
             name,
             alias,
