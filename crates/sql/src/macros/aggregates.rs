@@ -5,6 +5,7 @@
 use crate::calls::all_unnamed;
 use crate::error::{Error, Result};
 use crate::template::{parse, put_in};
+use crate::value_names::within_brackets;
 use crate::walk::visit_mut;
 use sqlparser::ast::{
     Expr, Function, FunctionArgumentClause, FunctionArguments, Value, VisitorMut,
@@ -173,9 +174,7 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
         // One share goes without a list of all values.
         ("quantile_cont", Some(share)) if !matches!(share, Expr::Array(_)) => return Ok(None),
         ("max" | "min", Some(count)) => check_count(count)?,
-        ("arg_max" | "arg_min" | "max_by" | "min_by", Some(count)) if args.len() == 3 => {
-            check_count(count)?;
-        }
+        (_, Some(count)) if args.len() == 3 && counts(name) == Some(3) => check_count(count)?,
         _ => {}
     }
     let mut meaning = parse(text)?;
@@ -186,14 +185,18 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
 
 /// Whether a number of values is asked for that is NULL.
 fn counts_null(name: &str, args: &[Expr]) -> bool {
-    let takes = match name {
-        "max" | "min" => 2,
-        "arg_max" | "arg_min" | "max_by" | "min_by" => 3,
-        "arg_max_nulls_last" | "arg_min_nulls_last" => 3,
-        _ => return false,
-    };
     let is_null = |expr: &Expr| matches!(expr, Expr::Value(v) if v.value == Value::Null);
-    args.len() == takes && args.last().is_some_and(is_null)
+    counts(name) == Some(args.len()) && args.last().is_some_and(is_null)
+}
+
+/// With how many arguments one gives several values, of which the last says how many.
+fn counts(name: &str) -> Option<usize> {
+    match name {
+        "max" | "min" => Some(2),
+        "arg_max" | "arg_min" | "max_by" | "min_by" => Some(3),
+        "arg_max_nulls_last" | "arg_min_nulls_last" => Some(3),
+        _ => None,
+    }
 }
 
 /// So many values as NULL says: an error, unless there is none.
@@ -210,7 +213,13 @@ fn none_of_null(name: &str, function: &Function, args: &[Expr]) -> Result<Expr> 
 
 /// The number of values that are asked for.
 fn check_count(count: &Expr) -> Result<()> {
+    if let Expr::Function(call) = count
+        && let Some(count) = within_brackets(call)
+    {
+        return check_count(count);
+    }
     match count {
+        Expr::Nested(count) | Expr::Cast { expr: count, .. } => check_count(count),
         Expr::Value(value) => match &value.value {
             Value::Number(number, _) if number.parse().is_ok_and(|n: u64| n > 0) => Ok(()),
             Value::Placeholder(_) => Ok(()),
