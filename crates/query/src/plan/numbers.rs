@@ -109,8 +109,8 @@ fn read_as_numbers(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(any)
 }
 
-/// Reads JSON that is compared with values of another type as that; whether there is any. Bytes, bits, members of an ENUM, lists and
-/// structs are compared as what they are in JSON.
+/// Reads JSON that is compared with values of another type as that; whether there is any. Texts have to be JSON themselves; bytes, bits,
+/// members of an ENUM, lists and structs are compared as what they are in JSON.
 fn read_beside_json(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let fields = exprs.iter().map(|expr| expr.to_field(schema));
     let Ok(fields) = fields.collect::<Result<Vec<_>>>() else {
@@ -123,12 +123,12 @@ fn read_beside_json(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
         return false;
     };
     let is_one = others.all(|other| *other.data_type() == to);
-    if !is_one || to.is_string() || to.is_numeric() || has_json_within(&to) {
+    if !is_one || to.is_numeric() || has_json_within(&to) {
         return false;
     }
     use DataType as T;
-    let of_texts = to.is_nested() || matches!(to, T::Binary | T::LargeBinary | T::BinaryView);
-    let (to, is_read): (FieldRef, _) = match of_texts {
+    let of_bytes = matches!(to, T::Binary | T::LargeBinary | T::BinaryView);
+    let (to, is_read): (FieldRef, _) = match to.is_string() || to.is_nested() || of_bytes {
         true => (Arc::new(arrow_field("", &ColumnType::Json, true)), false),
         false => (Arc::new(Field::new("", to, true)), true),
     };

@@ -184,12 +184,8 @@ fn refuse_marker(
     table: &TableVersion,
 ) -> Result<()> {
     let texts = table.columns.iter();
-    let texts = texts.filter(|c| {
-        matches!(
-            c.ty,
-            ColumnType::Varchar | ColumnType::Json | ColumnType::Collated(_)
-        )
-    });
+    // No JSON is written so.
+    let texts = texts.filter(|c| matches!(c.ty, ColumnType::Varchar | ColumnType::Collated(_)));
     let hits: Vec<String> = texts
         .map(|column| format!("{} = {}", sql::quoted(&column.name), text(CSV_NULL)))
         .collect();
