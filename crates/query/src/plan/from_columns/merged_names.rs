@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Names of columns that joins of a FROM merge.
 #[derive(Default)]
 struct Merged {
-    /// And the tables on the left of the join, of which one has the column.
+    /// And the tables on the left of the joins that merge it, of which one has the column.
     named: HashMap<String, HashSet<String>>,
     /// A NATURAL JOIN merges columns of whatever names.
     any: bool,
@@ -27,8 +27,12 @@ struct Merged {
 
 impl Merged {
     fn of(select: &Select) -> Self {
+        Self::of_from(&select.from)
+    }
+
+    fn of_from(from: &[TableWithJoins]) -> Self {
         let mut merged = Self::default();
-        for tables in &select.from {
+        for tables in from {
             merged.add(tables, &mut HashSet::new());
         }
         merged
@@ -50,7 +54,11 @@ impl Merged {
         | J::LeftOuter(on)
         | J::Right(on)
         | J::RightOuter(on)
-        | J::FullOuter(on) = &join.join_operator
+        | J::FullOuter(on)
+        | J::Semi(on)
+        | J::LeftSemi(on)
+        | J::Anti(on)
+        | J::LeftAnti(on) = &join.join_operator
         {
             let is_natural = matches!(on, JoinConstraint::Natural);
             self.any |= is_natural;
@@ -62,8 +70,8 @@ impl Merged {
             if let JoinConstraint::Using(columns) = on {
                 let columns = columns.iter().filter_map(|column| column.0.last());
                 for column in columns.filter_map(ObjectNamePart::as_ident) {
-                    let tables = self.named.entry(name_of(column));
-                    tables.or_insert_with(|| known.clone());
+                    let tables = self.named.entry(name_of(column)).or_default();
+                    tables.extend(known.iter().cloned());
                 }
             }
         }
@@ -176,6 +184,7 @@ impl Walker<'_> {
         for tables in &mut select.from {
             self.put_in_semi_joins(tables);
         }
+        self.put_in_lateral_queries(&mut select.from);
         let Some(meant) = self.meant(&select.from, &Merged::of(select)) else {
             return Ok(());
         };
@@ -321,6 +330,60 @@ impl Walker<'_> {
         } = factor
         {
             self.put_in_semi_joins(table_with_joins);
+        }
+    }
+
+    /// Puts tables before merged columns in queries in FROM, which see what is to their left. Those that are not LATERAL become it.
+    fn put_in_lateral_queries(&mut self, from: &mut [TableWithJoins]) {
+        for at in 0..from.len() {
+            let (before, rest) = from.split_at_mut(at);
+            let Some(tables) = rest.first_mut() else {
+                continue;
+            };
+            self.put_in_lateral_query(&mut tables.relation, before, None);
+            for at in 0..tables.joins.len() {
+                let (joined, rest) = tables.joins.split_at_mut(at);
+                let left = (&tables.relation, &*joined);
+                if let Some(join) = rest.first_mut() {
+                    self.put_in_lateral_query(&mut join.relation, before, Some(left));
+                }
+            }
+        }
+    }
+
+    fn put_in_lateral_query(
+        &mut self,
+        factor: &mut TableFactor,
+        before: &[TableWithJoins],
+        joined: Option<(&TableFactor, &[Join])>,
+    ) {
+        let TableFactor::Derived { subquery, .. } = factor else {
+            return;
+        };
+        let joined = joined.map(|(relation, joins)| TableWithJoins {
+            relation: relation.clone(),
+            joins: joins.to_vec(),
+        });
+        let left: Vec<TableWithJoins> = before.iter().cloned().chain(joined).collect();
+        let merged = Merged::of_from(&left);
+        if merged.is_empty() || !merged.is_named(subquery.as_ref()) {
+            return;
+        }
+        let Some(put) = self.meant(&left, &merged) else {
+            return;
+        };
+        let written = match subquery.body.as_ref() {
+            SetExpr::Select(select) => Some(select.projection.clone()),
+            _ => None,
+        };
+        let mut within = Within {
+            walker: self,
+            put,
+            levels: vec![],
+        };
+        let _: ControlFlow<()> = visit_mut(subquery.as_mut(), &mut within);
+        if let (SetExpr::Select(select), Some(written)) = (subquery.body.as_mut(), written) {
+            keep_names(select, &written);
         }
     }
 
