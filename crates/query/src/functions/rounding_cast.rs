@@ -11,7 +11,7 @@ use super::huge_cast::{cast_huge, is_huge_cast};
 use super::moment_cast::{cast_moments, clocks, is_of_moments};
 use super::session_zone::{in_session_zone, zone_of};
 use super::text_values;
-use super::time_tz::{cast_times, is_of_times};
+use super::time_tz::{cast_times, from_midnight, is_of_times};
 use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, FixedSizeBinaryBuilder,
@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::TIMETZ;
 use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -132,6 +133,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
         (from, _) if from == to => Arc::clone(array),
         (from, to) if is_of_bits(from, to) => cast_bits(array, to, lenient)?,
         (from, to) if is_of_times(from, to) => cast_times(array, to, lenient, None)?,
+        (from, DataType::Int64) if *from == TIMETZ => from_midnight(array),
         (from, to) if from.is_string() => text_values::read(array, to, lenient)?,
         (from, to) if is_huge_cast(from, to) => cast_huge(array, to, lenient)?,
         (from, DataType::Float64 | DataType::Float32) if from.is_decimal() => {

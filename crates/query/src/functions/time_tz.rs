@@ -85,6 +85,13 @@ pub(super) fn times(array: &ArrayRef) -> impl Iterator<Item = Option<TimeTz>> + 
     values.iter().map(|bytes| bytes.and_then(TimeTz::of_bytes))
 }
 
+/// How far clocks of UTC are from midnight, in microseconds: also before it, and by more than a day.
+pub(super) fn from_midnight(array: &ArrayRef) -> ArrayRef {
+    let of_utc = |time: TimeTz| time.micros() - i64::from(time.offset()) * MICROS_PER_SECOND;
+    let micros = times(array).map(|time| time.map(of_utc));
+    Arc::new(micros.collect::<PrimitiveArray<Int64Type>>())
+}
+
 /// The column of values.
 pub(super) fn column(values: impl Iterator<Item = Result<Option<TimeTz>>>) -> Result<ArrayRef> {
     let mut out = FixedSizeBinaryBuilder::new(8);

@@ -1,6 +1,6 @@
-//! RANGE frames of times of day and of intervals, which the library has not: they are those of their microseconds, and of how long
-//! intervals are. Distances of days that are numbers,
-//! which it takes for months, and those of whole numbers that have a fraction.
+//! RANGE frames of times of day and of intervals, which the library has not: they are those of their microseconds, of UTC where they have
+//! a zone, and of how long intervals are. Distances of days that are numbers, which it takes for months, and those of whole numbers that
+//! have a fraction.
 
 use super::temporal::counted;
 use crate::functions::key_of;
@@ -13,6 +13,8 @@ use hushdb_sql::{Error, ErrorKind};
 use hushdb_storage::TIMETZ;
 
 const MICROS_PER_DAY: i128 = 86_400_000_000;
+/// More than two times are apart, of clocks that are up to 16 hours before UTC and behind it.
+const FARTHEST: i128 = 3 * MICROS_PER_DAY;
 const DAYS_PER_MONTH: i128 = 30;
 const NANOS_PER_MICRO: i128 = 1_000;
 /// The digits of how long an interval is, which is what it is sorted by.
@@ -34,7 +36,11 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
     }
     let has_distances = is_far(&frame.start_bound) || is_far(&frame.end_bound);
     let of_intervals = matches!(of, DataType::Interval(_));
-    if !of.is_temporal() || of_intervals && !has_distances {
+    let (has_frames, is_own) = (
+        of.is_temporal() || of == TIMETZ,
+        of_intervals || of == TIMETZ,
+    );
+    if !has_frames || is_own && !has_distances {
         if has_distances {
             refuse_distance(&of)?;
         }
@@ -68,10 +74,6 @@ fn refuse_distance(of: &DataType) -> Result<()> {
     if of.is_numeric() || of.is_null() {
         return Ok(());
     }
-    if *of == TIMETZ {
-        let what = format!("a RANGE of distances from {}", type_name(of));
-        return Err(Error::unsupported(what).into());
-    }
     plan_err!(
         "No function matches the given name and argument types '-({}, INTEGER_LITERAL)'. You might need to add explicit type casts.",
         type_name(of)
@@ -98,7 +100,7 @@ fn whole(bound: &mut WindowFrameBound) -> bool {
 }
 
 fn is_time(of: &DataType) -> bool {
-    matches!(of, DataType::Time64(_))
+    matches!(of, DataType::Time64(_)) || *of == TIMETZ
 }
 
 /// How far an end is from a value of a type. It is a text as it is written, and NULL without end.
@@ -130,8 +132,7 @@ fn distance(of: &DataType, far: &ScalarValue, which: &str) -> Result<ScalarValue
 /// The microseconds of a distance between times of day.
 fn micros(far: &str, which: &str) -> Result<ScalarValue> {
     let micros = not_negative(interval_micros(far)?, which)?;
-    // Farther than any time of day, and no farther than can be added to one.
-    let micros = micros.min(MICROS_PER_DAY) as i64;
+    let micros = micros.min(FARTHEST) as i64;
     Ok(ScalarValue::Int64(Some(micros)))
 }
 
