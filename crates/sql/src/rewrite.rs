@@ -147,6 +147,7 @@ impl<'a> Rewriter<'a> {
         json_values::cast_nulls(query);
         literal_keys::read(query, || self.allows_literals())?;
         distinct_on::number_rows(query)?;
+        chosen_groups::order_by_groups(query, self.place.is_aggregate);
         order_unselected::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {

@@ -1,17 +1,18 @@
-//! HAVING and QUALIFY, where the planner finds a name, or a window, elsewhere than DuckDB does.
+//! HAVING, QUALIFY and GROUP BY ALL, where the planner finds a name, a window or a group elsewhere than DuckDB does.
 
 use crate::folded;
 use crate::macros;
 use crate::operators::PLACE;
 use crate::walk::{visit_expressions, visit_own, visit_own_expressions, visit_own_mut};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, GroupByExpr, Select, SelectItem, Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, GroupByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
+    Visitor, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates. GROUP BY ALL groups
-/// by such columns, too.
+/// by such columns, too, also where they stand within what it groups by.
 pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
     let Some(having) = &mut select.having else {
         return;
@@ -40,20 +41,43 @@ pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> b
     }
 }
 
-/// Adds the columns to groups that stand outside of these and of aggregates.
+/// What GROUP BY ALL groups by is written out where ORDER BY has one of these: the planner looks for such groups there.
+pub(super) fn order_by_groups(query: &mut Query, is_aggregate: &dyn Fn(&str) -> bool) {
+    let (SetExpr::Select(select), Some(order_by)) = (query.body.as_mut(), &query.order_by) else {
+        return;
+    };
+    let OrderByKind::Expressions(keys) = &order_by.kind else {
+        return;
+    };
+    if matches!(select.group_by, GroupByExpr::All(_))
+        && let Some(groups) = all_groups(&select.projection, is_aggregate)
+        && keys.iter().any(|key| is_group(&key.expr, &groups))
+    {
+        select.group_by = GroupByExpr::Expressions(groups, vec![]);
+    }
+}
+
+/// Whether a key is a group that is more than a name.
+fn is_group(key: &Expr, groups: &[Expr]) -> bool {
+    match key {
+        Expr::Nested(within) => is_group(within, groups),
+        other => !is_column(other) && groups.contains(other),
+    }
+}
+
+/// Adds the columns to groups that stand outside of aggregates.
 struct Columns<'a> {
     groups: &'a mut Vec<Expr>,
     is_aggregate: &'a dyn Fn(&str) -> bool,
-    /// How many groups, aggregates and lambdas there are around.
+    /// How many aggregates and lambdas there are around.
     inside: usize,
 }
 
 impl Columns<'_> {
     fn is_whole(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Function(function) if aggregates(function, self.is_aggregate) => true,
-            Expr::Lambda(_) => true,
-            _ => self.groups.contains(expr),
+            Expr::Function(function) => aggregates(function, self.is_aggregate),
+            other => matches!(other, Expr::Lambda(_)),
         }
     }
 }
