@@ -117,16 +117,36 @@ pub(crate) fn of_operator(message: &str) -> Option<String> {
 
 /// A comparison of types that have none in common.
 pub(crate) fn of_comparison(message: &str) -> Option<String> {
+    let (left, right) = compared(message)?;
+    let (left, right) = (in_sql(left), in_sql(right));
+    Some(format!(
+        "Cannot compare values of type {left} and type {right} - an explicit cast is required"
+    ))
+}
+
+/// The types of a comparison, of one with values of a list, and of one that a CASE makes.
+fn compared(message: &str) -> Option<(&str, &str)> {
+    const OPERATORS: [&str; 8] = [
+        "IS NOT DISTINCT FROM",
+        "IS DISTINCT FROM",
+        "<=",
+        ">=",
+        "!=",
+        "=",
+        "<",
+        ">",
+    ];
+    if let Some(types) = message.strip_prefix("Can not find compatible types to compare ") {
+        return types.strip_suffix(']')?.split_once(" with [");
+    }
+    if let Some(types) = message.strip_prefix("Failed to coerce case (") {
+        let types = types.strip_suffix(") to common types in CASE WHEN expression")?;
+        return types.split_once(") and when (");
+    }
     let operands =
         message.strip_prefix("Cannot infer common argument type for comparison operation ")?;
-    let mut operators = ["IS DISTINCT FROM", "<=", ">=", "!=", "=", "<", ">"].into_iter();
-    operators.find_map(|operator| {
-        let (left, right) = operands.split_once(&format!(" {operator} "))?;
-        let (left, right) = (in_sql(left), in_sql(right));
-        Some(format!(
-            "Cannot compare values of type {left} and type {right} - an explicit cast is required"
-        ))
-    })
+    let mut operators = OPERATORS.iter();
+    operators.find_map(|operator| operands.split_once(&format!(" {operator} ")))
 }
 
 /// A condition that is no BOOLEAN.
@@ -201,6 +221,14 @@ mod tests {
         );
         let wanted = "Cannot compare values of type INTEGER and type INTEGER[] - an explicit cast is required";
         assert_eq!(said.as_deref(), Some(wanted));
+        for library in [
+            "Cannot infer common argument type for comparison operation FixedSizeBinary(16) IS NOT DISTINCT FROM Int32",
+            "Can not find compatible types to compare FixedSizeBinary(16) with [Int32]",
+            "Failed to coerce case (FixedSizeBinary(16)) and when (Int32) to common types in CASE WHEN expression",
+        ] {
+            let wanted = "Cannot compare values of type UUID and type INTEGER - an explicit cast is required";
+            assert_eq!(of_comparison(library).as_deref(), Some(wanted));
+        }
         let said =
             of_condition("Cannot create filter with non-boolean predicate 't.d' returning Date32");
         let wanted = "Unimplemented type for cast (DATE -> BOOLEAN)";
