@@ -48,6 +48,8 @@ pub(super) struct Finder {
     map_from: usize,
     /// Objects are maps if a name is in a smaller part of them on average.
     appearance: f64,
+    /// An object that has a member twice is read, too.
+    takes_twice: bool,
     steps: Cell<usize>,
 }
 
@@ -58,7 +60,16 @@ impl Finder {
             depth,
             map_from,
             appearance,
+            takes_twice: false,
             steps: Cell::new(0),
+        }
+    }
+
+    /// The same for objects that may have a member twice, or not.
+    pub(super) fn taking_twice(self, takes_twice: bool) -> Self {
+        Self {
+            takes_twice,
+            ..self
         }
     }
 
@@ -69,7 +80,7 @@ impl Finder {
     /// The type of values that look like this.
     ///
     /// # Errors
-    /// `InvalidInput` when it would take too long to find.
+    /// `InvalidInput` when it would take too long to find, and where a struct would be made of an object that has a member twice.
     pub(super) fn found(&self, shape: &Shape) -> Result<Found> {
         self.within(shape, 0, &Found::Json)
     }
@@ -130,7 +141,12 @@ impl Finder {
                 return Ok(Found::Map(Box::new(value)));
             }
         }
-        Ok(Found::Struct(fields))
+        match members.is_twice() && !self.takes_twice {
+            false => Ok(Found::Struct(fields)),
+            true => Err(Error::invalid(
+                "an object has a member twice; ignore_errors = true reads the first of them, maximum_depth = 1 objects within records as JSON",
+            )),
+        }
     }
 
     /// The type of the values of a map. A map counts for two of the depth.

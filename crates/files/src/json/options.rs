@@ -214,12 +214,13 @@ impl JsonOptions {
     pub(super) fn finder(&self) -> Result<Finder> {
         let (date, moment) = (self.moments.date.as_ref(), self.moments.moment.as_ref());
         let texts = TextKinds::new(date, moment, self.finds_integers)?;
-        Ok(Finder::new(
+        let finder = Finder::new(
             texts,
             self.depth.unwrap_or(usize::MAX),
             self.map_from.unwrap_or(MAP_FROM),
             self.appearance.unwrap_or(APPEARANCE),
-        ))
+        );
+        Ok(finder.taking_twice(self.layout.ignores_errors))
     }
 }
 

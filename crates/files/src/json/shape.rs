@@ -34,6 +34,8 @@ pub(super) struct Members {
     all: Vec<Member>,
     /// How many objects they are of.
     objects: u64,
+    /// One of the objects has a member twice.
+    is_twice: bool,
     /// Where those are that are found by name, once there are [`MANY`].
     places: HashMap<String, usize>,
 }
@@ -82,9 +84,15 @@ impl Members {
         self.objects
     }
 
+    /// Whether one of the objects has a member twice, of which nobody knows which is meant.
+    pub(super) fn is_twice(&self) -> bool {
+        self.is_twice
+    }
+
     /// These and those of other objects.
     fn merge(mut self, others: Self) -> Self {
         self.objects += others.objects;
+        self.is_twice |= others.is_twice;
         for (place, member) in others.all.into_iter().enumerate() {
             // Records mostly have their members in one order.
             match self.get_mut(&member.name, place) {
@@ -197,8 +205,10 @@ impl<'de> Visitor<'de> for Values<'_> {
         while let Some(name) = members.next_key::<String>()? {
             let shape = members.next_value_seed(self)?;
             match all.get_mut(&name, usize::MAX) {
-                // Said twice, the last one counts.
-                Some(known) => known.shape = shape,
+                Some(known) => {
+                    known.shape = shape;
+                    all.is_twice = true;
+                }
                 None => all.push(Member {
                     name,
                     shape,
