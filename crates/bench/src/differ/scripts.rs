@@ -5,7 +5,7 @@
 
 use super::judge::{Verdict, judge};
 use super::run_statement::{Outcome, outcome};
-use super::seen::Seen;
+use super::seen::{IN_TRANSACTION, Seen};
 use super::theirs::Reply;
 use super::{Differ, Filled, Plan, error_of, shown_outcome, shown_reply, with_views};
 use crate::failure::Result;
@@ -131,7 +131,10 @@ impl Differ {
             Statement::Change(change) if !change.returns_rows() => self.theirs.count(&sql)?,
             _ => self.theirs.run(&sql)?,
         };
-        let sql = with_definitions(sql, world);
+        let mut sql = with_definitions(sql, world);
+        if in_transaction {
+            sql.push_str(IN_TRANSACTION);
+        }
         let verdict = judge(&Seen {
             sql: &sql,
             ordered: matches!(statement, Statement::Query(query) if !query.order.is_empty()),

@@ -4,6 +4,9 @@ use super::run_statement::Outcome;
 use super::theirs::Reply;
 use hushdb_querygen::{Answer, Change, Table};
 
+/// Behind a statement that is not alone in its transaction.
+pub(super) const IN_TRANSACTION: &str = " -- in a transaction";
+
 /// What came of a statement in both engines.
 pub(super) struct Seen<'a> {
     /// The statement, and what is behind the views that it names.
