@@ -233,6 +233,68 @@ fn parameters_have_the_types_of_what_they_meet() {
     server.stop();
 }
 
+/// Statements, and the types of their parameters in PostgreSQL 15.
+const TAKEN: &[(&str, &[u32])] = &[
+    (
+        "SELECT left(s, $1), lpad(s, $2, $3), split_part(s, $4, $5) FROM t",
+        &[INT4, INT4, TEXT, TEXT, INT4],
+    ),
+    (
+        "SELECT round(n, $1), round($2), abs($3), power(a, $4), ceil($5) FROM t",
+        &[INT4, FLOAT8, FLOAT8, FLOAT8, FLOAT8],
+    ),
+    (
+        "SELECT pg_advisory_lock($1), pg_try_advisory_lock($2, $3), pg_sleep($4)",
+        &[INT8, INT4, INT4, FLOAT8],
+    ),
+    (
+        "SELECT lag(a, $1, $2) OVER (ORDER BY d), ntile($3) OVER () FROM t",
+        &[INT4, INT4, INT4],
+    ),
+    (
+        "SELECT make_date($1, 1, 1), make_interval(days => $2), mod(b, $3) FROM t",
+        &[INT4, INT4, INT8],
+    ),
+    (
+        "SELECT array_append('{1}'::int[], $1), array_position('{a}'::text[], $2)",
+        &[INT4, TEXT],
+    ),
+    ("SELECT a FROM t WHERE length(s) > $1", &[INT4]),
+    (
+        "SELECT s FROM t GROUP BY s HAVING count(*) > $1 AND max(d) < $2 AND sum(b) > $3 AND sum(a) < $4",
+        &[INT8, DATE, NUMERIC, INT8],
+    ),
+    (
+        "SELECT x.q FROM (SELECT b AS q, s FROM t) x WHERE x.q = $1 AND x.s = $2",
+        &[INT8, TEXT],
+    ),
+    (
+        "WITH x AS (SELECT * FROM t), y (q, c) AS (SELECT x.d, count(*) FROM x GROUP BY 1)
+             SELECT q FROM y AS z WHERE z.q = $1 AND c > $2",
+        &[DATE, INT8],
+    ),
+    (
+        "SELECT a FROM t WHERE (a, b) = ($1, $2) OR (a, d) IN (($3, $4))",
+        &[INT4, INT8, INT4, DATE],
+    ),
+    (
+        "SELECT a FROM t WHERE (SELECT max(b) FROM t) < $1 AND $2 IN (SELECT d FROM t)",
+        &[INT8, DATE],
+    ),
+    (
+        "SELECT a, d FROM t UNION ALL SELECT $1, $2 UNION ALL SELECT $3, $4",
+        &[INT4, DATE, INT4, DATE],
+    ),
+    (
+        "SELECT bool_or(a = $1), count(b = $2), $3 = ANY(ARRAY[d]) FROM t GROUP BY d",
+        &[INT4, INT8, DATE],
+    ),
+    (
+        "UPDATE t SET (b, d) = ($1, $2) WHERE d + interval '1 day' > $3",
+        &[INT8, DATE, TIMESTAMP],
+    ),
+];
+
 #[test]
 fn parameters_have_the_types_that_functions_take_and_queries_give() {
     let place = made();
@@ -241,61 +303,8 @@ fn parameters_have_the_types_that_functions_take_and_queries_give() {
     client
         .run("CREATE TABLE t (a INT, b BIGINT, n numeric, s text, d DATE)")
         .unwrap();
-    let (int8, int4, text, float8, date, numeric) = (20, 23, 25, 701, 1082, 1700);
-    // What PostgreSQL 15 says.
-    for (sql, types) in [
-        (
-            "SELECT left(s, $1), lpad(s, $2, $3), split_part(s, $4, $5) FROM t",
-            vec![int4, int4, text, text, int4],
-        ),
-        (
-            "SELECT round(n, $1), round($2), abs($3), power(a, $4), ceil($5) FROM t",
-            vec![int4, float8, float8, float8, float8],
-        ),
-        (
-            "SELECT pg_advisory_lock($1), pg_try_advisory_lock($2, $3), pg_sleep($4)",
-            vec![int8, int4, int4, float8],
-        ),
-        (
-            "SELECT lag(a, $1, $2) OVER (ORDER BY d), ntile($3) OVER () FROM t",
-            vec![int4, int4, int4],
-        ),
-        (
-            "SELECT make_date($1, 1, 1), make_interval(days => $2), mod(b, $3) FROM t",
-            vec![int4, int4, int8],
-        ),
-        (
-            "SELECT array_append('{1}'::int[], $1), array_position('{a}'::text[], $2)",
-            vec![int4, text],
-        ),
-        ("SELECT a FROM t WHERE length(s) > $1", vec![int4]),
-        (
-            "SELECT s FROM t GROUP BY s HAVING count(*) > $1 AND max(d) < $2 AND sum(b) > $3 AND sum(a) < $4",
-            vec![int8, date, numeric, int8],
-        ),
-        (
-            "SELECT x.q FROM (SELECT b AS q, s FROM t) x WHERE x.q = $1 AND x.s = $2",
-            vec![int8, text],
-        ),
-        (
-            "WITH x AS (SELECT * FROM t), y (q, c) AS (SELECT x.d, count(*) FROM x GROUP BY 1)
-             SELECT q FROM y AS z WHERE z.q = $1 AND c > $2",
-            vec![date, int8],
-        ),
-        (
-            "SELECT a FROM t WHERE (a, b) = ($1, $2) OR (a, d) IN (($3, $4))",
-            vec![int4, int8, int4, date],
-        ),
-        (
-            "SELECT a FROM t WHERE (SELECT max(b) FROM t) < $1 AND $2 IN (SELECT d FROM t)",
-            vec![int8, date],
-        ),
-        (
-            "SELECT a, d FROM t UNION ALL SELECT $1, $2 UNION ALL SELECT $3, $4",
-            vec![int4, date, int4, date],
-        ),
-    ] {
-        assert_eq!(client.describe(sql).expect(sql).0, types, "{sql}");
+    for (sql, types) in TAKEN {
+        assert_eq!(client.describe(sql).expect(sql).0, *types, "{sql}");
     }
     client.close();
     server.stop();
@@ -385,6 +394,8 @@ const INT8: u32 = 20;
 const TEXT: u32 = 25;
 const FLOAT8: u32 = 701;
 const NUMERIC: u32 = 1700;
+const DATE: u32 = 1082;
+const TIMESTAMP: u32 = 1114;
 
 #[test]
 fn quotients_means_and_sums_have_postgresqls_types() {

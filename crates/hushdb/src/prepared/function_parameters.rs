@@ -1,5 +1,6 @@
-//! What types the arguments of functions have, for parameters that stand there: as PostgreSQL finds them by its functions' signatures.
+//! What types functions take, for parameters that stand there, and give, for what stands beside them: as PostgreSQL has them.
 
+use datafusion::arrow::datatypes::TimeUnit;
 use hushdb_sql::type_names::NUMERIC;
 use hushdb_storage::ColumnType;
 
@@ -115,6 +116,33 @@ pub(super) fn given_by(name: &str) -> Option<ColumnType> {
         "random" | "cume_dist" | "percent_rank" | "date_part" => ColumnType::Double,
         _ => return None,
     })
+}
+
+/// The type of what the clock is asked for, by the name of its function in small letters.
+pub(super) fn of_clock(name: &str) -> Option<ColumnType> {
+    Some(match name {
+        "now"
+        | "current_timestamp"
+        | "transaction_timestamp"
+        | "statement_timestamp"
+        | "clock_timestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, true),
+        "localtimestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, false),
+        "current_date" | "today" => ColumnType::Date,
+        "localtime" => ColumnType::Time,
+        _ => return None,
+    })
+}
+
+/// The type of a sum of values of a type in PostgreSQL, or of their mean.
+pub(super) fn of_sum(of: ColumnType, is_mean: bool) -> ColumnType {
+    use ColumnType as T;
+    if [T::Float, T::Double, T::Interval].contains(&of) {
+        return of;
+    }
+    if !is_mean && [T::Int16, T::Int32].contains(&of) {
+        return T::Int64;
+    }
+    NUMERIC
 }
 
 fn of_letter(letter: char) -> Takes {

@@ -4,7 +4,7 @@
 //! What must hold: every parameter gets one type, the same for the same text and tables; nothing is planned or run for it.
 
 use super::derived_columns::{Columns, Derived, KnownTypes, of_body};
-use super::function_parameters::{Takes, given_by, taken_by};
+use super::function_parameters::{Takes, given_by, of_clock, of_sum, taken_by};
 use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SelectItem, SetExpr,
@@ -119,17 +119,27 @@ impl Pass<'_> {
             ast::Statement::Insert(insert) => self.insert(insert),
             ast::Statement::Update(update) => {
                 for assignment in &update.assignments {
-                    if let AssignmentTarget::ColumnName(name) = &assignment.target
-                        && let Some(column) = name_parts(name).ok().and_then(|mut p| p.pop())
-                    {
-                        let ty = self.columns.get(&folded(&column)).cloned().flatten();
-                        self.set_all(&assignment.value, ty);
+                    match (&assignment.target, &assignment.value) {
+                        (AssignmentTarget::ColumnName(name), value) => self.assign(name, value),
+                        (AssignmentTarget::Tuple(names), Expr::Tuple(values)) => names
+                            .iter()
+                            .zip(values)
+                            .for_each(|(name, value)| self.assign(name, value)),
+                        (AssignmentTarget::Tuple(_), _) => {}
                     }
                 }
             }
             _ => {}
         }
         let _ = visit(statement, self);
+    }
+
+    /// A column is set to a value.
+    fn assign(&mut self, column: &ast::ObjectName, value: &Expr) {
+        if let Some(column) = name_parts(column).ok().and_then(|mut p| p.pop()) {
+            let ty = self.columns.get(&folded(&column)).cloned().flatten();
+            self.set_all(value, ty);
+        }
     }
 
     /// Learns the columns of a table.
@@ -246,11 +256,15 @@ impl Pass<'_> {
             Expr::Interval(_) => Some(ColumnType::Interval),
             Expr::Function(function) => numeric_cast(function)
                 .map(|_| NUMERIC)
-                .or_else(|| of_clock(function))
+                .or_else(|| of_clock(&name_of(function)))
                 .or_else(|| given_by(&name_of(function)))
                 .or_else(|| self.of_aggregate(function))
                 .or_else(|| self.of_alternatives(expr)),
             Expr::Case { .. } => self.of_alternatives(expr),
+            Expr::Array(list) => {
+                let element = list.elem.iter().find_map(|one| self.type_of(one))?;
+                Some(ColumnType::List(Box::new(element)))
+            }
             Expr::Subquery(query) => of_body(self, &query.body).into_iter().next()?.1,
             Expr::Nested(inner) => self.type_of(inner),
             Expr::UnaryOp { expr, .. } => self.type_of(expr),
@@ -258,6 +272,10 @@ impl Pass<'_> {
                 let (left, right) = (self.type_of(left), self.type_of(right));
                 match (left, right) {
                     (Some(left), Some(right)) if left == right => Some(difference(op, left)),
+                    (Some(ColumnType::Date), Some(ColumnType::Interval))
+                    | (Some(ColumnType::Interval), Some(ColumnType::Date)) => {
+                        Some(ColumnType::Timestamp(TimeUnit::Microsecond, false))
+                    }
                     (left, right) => left.or(right),
                 }
             }
@@ -340,6 +358,24 @@ impl Pass<'_> {
     fn one_of(&mut self, expr: &Expr) {
         if let Some((first, others)) = alternatives(expr).split_first() {
             self.alike(first, others);
+        }
+    }
+
+    /// `f(a = $1)` compares: the parser has read a name for an argument, which functions in FROM alone have.
+    fn compared(&mut self, function: &ast::Function) {
+        let ast::FunctionArguments::List(list) = &function.args else {
+            return;
+        };
+        for arg in &list.args {
+            if let ast::FunctionArg::Named {
+                name,
+                arg: ast::FunctionArgExpr::Expr(value),
+                operator: ast::FunctionArgOperator::Equals,
+            } = arg
+            {
+                let ty = self.type_of(&Expr::Identifier(name.clone()));
+                self.set(value, ty);
+            }
         }
     }
 
@@ -449,18 +485,6 @@ fn numeric_cast(function: &ast::Function) -> Option<&Expr> {
     arguments(function).first().filter(|_| is_cast).copied()
 }
 
-/// The type of a sum of values of a type in PostgreSQL, or of their mean.
-fn of_sum(of: ColumnType, is_mean: bool) -> ColumnType {
-    use ColumnType as T;
-    if [T::Float, T::Double, T::Interval].contains(&of) {
-        return of;
-    }
-    if !is_mean && [T::Int16, T::Int32].contains(&of) {
-        return T::Int64;
-    }
-    NUMERIC
-}
-
 /// The name of a function in small letters, without its schema.
 fn name_of(function: &ast::Function) -> String {
     let name = name_parts(&function.name).ok().and_then(|mut p| p.pop());
@@ -501,21 +525,6 @@ fn alternatives(expr: &Expr) -> Vec<&Expr> {
         }
         _ => vec![],
     }
-}
-
-/// The type of what the clock is asked for.
-fn of_clock(function: &ast::Function) -> Option<ColumnType> {
-    Some(match name_of(function).as_str() {
-        "now"
-        | "current_timestamp"
-        | "transaction_timestamp"
-        | "statement_timestamp"
-        | "clock_timestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, true),
-        "localtimestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, false),
-        "current_date" | "today" => ColumnType::Date,
-        "localtime" => ColumnType::Time,
-        _ => return None,
-    })
 }
 
 fn of_number(text: &str) -> Option<ColumnType> {
@@ -618,6 +627,7 @@ impl Visitor for Pass<'_> {
                 if let Some(of) = numeric_cast(function) {
                     self.set(of, Some(NUMERIC));
                 }
+                self.compared(function);
                 self.taken_by(function);
                 self.one_of(expr);
             }
@@ -638,6 +648,9 @@ impl Visitor for Pass<'_> {
             Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
                 let list = self.type_of(left).map(Box::new).map(ColumnType::List);
                 self.set(right, list);
+                if let Some(ColumnType::List(element)) = self.type_of(right) {
+                    self.set(left, Some(*element));
+                }
             }
             _ => {}
         }
