@@ -55,7 +55,8 @@ pub use hushdb_query::functions::{json_string, json_value, one_type, postgres_te
 pub use hushdb_sql::type_names::{display_type, is_enum};
 pub use hushdb_sql::{Error, ErrorKind, Result, Subject};
 pub use hushdb_sql::{
-    StatementSplit, era_behind_day, may_hold_secret, postgres_bytes, split_statements,
+    StatementSplit, era_behind_day, may_hold_secret, postgres_bytes, postgres_moment,
+    split_statements,
 };
 pub use key_source::{KeyServices, KeySource};
 pub use location::FileSources;

@@ -25,6 +25,15 @@ pub const POSITIONAL: &str = "$positional";
 pub const OF_EXPRESSION: &str = "$generated";
 /// The list of structs that are the rows of PostgreSQL's `json_each`, and those of `json_each_text`.
 pub const JSON_MEMBERS: [&str; 2] = ["json_members", "json_members_text"];
+/// The function that stands for `ROWS FROM (...)` of PostgreSQL.
+pub(crate) const ROWS_FROM: &str = "$rows_from";
+/// PostgreSQL's functions of JSON whose columns their alias says, with types, and whether they have many rows.
+pub(crate) const JSON_RECORDS: [(&str, bool); 4] = [
+    ("json_to_record", false),
+    ("jsonb_to_record", false),
+    ("json_to_recordset", true),
+    ("jsonb_to_recordset", true),
+];
 /// The list of structs that are the rows of `json_each`.
 pub const JSON_EACH: &str = "$json_each";
 /// Those of `json_tree`.

@@ -13,21 +13,24 @@ use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_bytes::of_bytes;
 use crate::postgres_casts::{
-    AS_JSONB, bytes, cast, check_whole, is_day, look_at_whole, put_era, put_era_in, show_name,
+    AS_JSONB, bytes, cast, check_numeric, check_whole, is_day, look_at_whole, put_era, put_era_in,
+    show_name,
 };
 use crate::postgres_comparisons::compared;
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
-use crate::postgres_functions::{
-    MACROS, check_counts, date_part, extracted, in_order, of_any_count, part_of_text,
-};
+use crate::postgres_functions::{MACROS, check_counts, date_part, extracted, of_any_count};
+use crate::postgres_json::{list_of_json, object_of_lists};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_moments::{day_of_word, plain_day, plain_span, typed_day};
 use crate::postgres_names::{ColumnName, name_calls, names};
-use crate::postgres_patterns::{read_given, read_pattern, similar};
-use crate::postgres_rows::{mark_row, names_of, table_of_row};
+use crate::postgres_ordered_sets::in_order;
+use crate::postgres_parts::{overlaid, part_of};
+use crate::postgres_patterns::{read_given, read_pattern, replaces_from, similar};
+use crate::postgres_records::said_columns;
+use crate::postgres_rows::{mark_row, names_of};
 use crate::postgres_types::{self, OID_OF, POSTGRES_AVG, POSTGRES_SUM};
 use crate::template::{drawn_once, template};
 use crate::walk::visit_expressions_mut;
@@ -157,7 +160,11 @@ impl VisitorMut for Meaning {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        match table_function(factor) {
+        let meant = match said_columns(factor) {
+            Ok(false) => table_function(factor),
+            said => said.map(drop),
+        };
+        match meant {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(Box::new(error)),
         }
@@ -224,12 +231,7 @@ impl Meaning {
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
                 bytes(&Expr::Value(text.value.clone()))
             }
-            Expr::TypedString(text) => {
-                if is_day(&text.data_type) {
-                    put_era_in(&mut text.value.value);
-                }
-                typed_day(text, self.is_stored)?
-            }
+            Expr::TypedString(text) => self.typed(text)?,
             Expr::Interval(interval) => {
                 if interval.leading_field.is_none() {
                     plain_span(&mut interval.value);
@@ -253,9 +255,23 @@ impl Meaning {
                 let found = std::slice::from_ref(expr);
                 Some(template("CAST($1 AS INTEGER)", found)?)
             }
-            Expr::Substring { .. } => part_of_text_from(expr)?,
+            Expr::Substring { .. } => part_of(expr)?,
+            Expr::Overlay { .. } => overlaid(expr),
             _ => None,
         })
+    }
+
+    /// What `DATE 'text'` and its like become, if anything.
+    fn typed(&self, text: &mut ast::TypedString) -> Result<Option<Expr>> {
+        if is_day(&text.data_type) {
+            put_era_in(&mut text.value.value);
+        }
+        let word = typed_day(text, self.is_stored)?;
+        if word.is_some() || !is_of_digits(&text.data_type) {
+            return Ok(word);
+        }
+        let literal = Expr::Value(text.value.clone());
+        Ok(cast(&literal, &mut text.data_type))
     }
 
     /// What a cast becomes, if anything.
@@ -268,6 +284,7 @@ impl Meaning {
         if matches!(data_type, ast::DataType::Array(_))
             && let Some(list) = array_literal(expr)
         {
+            *data_type = of_dimensions(data_type, &list);
             *expr = list;
         }
         if is_day(data_type) {
@@ -283,9 +300,40 @@ impl Meaning {
             plain_span(expr);
         }
         check_whole(kind, expr, data_type)?;
+        check_numeric(expr, data_type)?;
         look_at_whole(kind, expr, data_type);
         Ok(cast(expr, data_type))
     }
+}
+
+/// Whether a type says how many digits of its seconds are kept.
+fn is_of_digits(ty: &ast::DataType) -> bool {
+    matches!(
+        ty,
+        ast::DataType::Timestamp(Some(_), _) | ast::DataType::Time(Some(_), _)
+    )
+}
+
+/// The type of arrays of an item, with as many dimensions as a list has: to PostgreSQL these are one type.
+fn of_dimensions(ty: &ast::DataType, list: &Expr) -> ast::DataType {
+    let (mut ty, mut item) = (ty.clone(), ty);
+    let mut list = list;
+    while let Expr::Array(ast::Array { elem, .. }) = list
+        && let Some(first @ Expr::Array(_)) = elem.first()
+    {
+        match item {
+            ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(inner, _))
+                if matches!(**inner, ast::DataType::Array(_)) =>
+            {
+                item = inner;
+            }
+            _ => {
+                ty = ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(Box::new(ty), None))
+            }
+        }
+        list = first;
+    }
+    ty
 }
 
 /// A series in a select list has a row for each of its values.
@@ -373,60 +421,6 @@ fn found_anywhere(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Opti
     template(text, &[left.clone(), right]).map(Some)
 }
 
-/// `substring(text FROM 'pattern')`: what the brackets of a pattern find, or all that it finds.
-fn found_part(text: &Expr, pattern: &Expr) -> Result<Option<Expr>> {
-    let Expr::Value(value) = pattern else {
-        return Ok(None);
-    };
-    let Value::SingleQuotedString(written) = &value.value else {
-        return Ok(None);
-    };
-    let plain = written.replace("\\\\", "").replace("\\(", "");
-    let brackets = plain.replace("(?:", "").matches('(').count();
-    let found = match brackets.min(1) {
-        0 => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END",
-        _ => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, 1) END",
-    };
-    template(found, &[text.clone(), pattern.clone()]).map(Some)
-}
-
-/// A part of a text by a pattern, or from a letter on.
-fn part_of_text_from(expr: &Expr) -> Result<Option<Expr>> {
-    let Expr::Substring {
-        expr: text,
-        substring_from: Some(from),
-        substring_for: letters,
-        ..
-    } = expr
-    else {
-        return Ok(None);
-    };
-    let found = match letters {
-        None => found_part(text, from)?,
-        Some(_) => None,
-    };
-    match found {
-        None => may_be_before(from, text, letters.as_deref()),
-        found => Ok(found),
-    }
-}
-
-/// A part of a text that may begin before the text does; `None` where it does not, or the catalog keeps it.
-fn may_be_before(from: &Expr, text: &Expr, letters: Option<&Expr>) -> Result<Option<Expr>> {
-    let is_within = |at: &Expr| match at {
-        Expr::Value(value) => match &value.value {
-            Value::Number(number, _) => number.parse::<u64>().is_ok_and(|at| at > 0),
-            _ => false,
-        },
-        _ => false,
-    };
-    // Of a length that is a number, too, no error is to be looked for.
-    match is_within(from) && letters.is_none_or(is_within) {
-        true => Ok(None),
-        false => part_of_text(text, from, letters).map(Some),
-    }
-}
-
 /// Words that are calls without brackets.
 fn known_word(name: &Ident) -> Result<Option<Expr>> {
     let text = match name.value.to_ascii_lowercase().as_str() {
@@ -461,29 +455,6 @@ fn is_system_schema(name: &str) -> bool {
     ["pg_catalog", "information_schema"]
         .iter()
         .any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// `json_agg(x ORDER BY y)`: its items as text, which is put together in that order.
-fn list_of_json(function: &Function) -> Result<Option<Expr>> {
-    let FunctionArguments::List(list) = &function.args else {
-        return Ok(None);
-    };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(item))] = list.args.as_slice() else {
-        return Ok(None);
-    };
-    let is_row = table_of_row(item).is_some();
-    let text = "coalesce(CAST(to_json_as_postgres($1) AS VARCHAR), 'null')";
-    let item = template(text, std::slice::from_ref(item))?;
-    let comma = if is_row { ", \n " } else { ", " };
-    let comma = Expr::Value(Value::SingleQuotedString(comma.to_owned()).into());
-    let mut joined = function.clone();
-    joined.name = ObjectName::from(vec![Ident::new("string_agg")]);
-    if let FunctionArguments::List(list) = &mut joined.args {
-        let args = [item, comma].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
-        list.args = args.into();
-    }
-    let text = "CAST('[' || $1 || ']' AS JSON)";
-    template(text, &[Expr::Function(joined)]).map(Some)
 }
 
 /// `nextval('s'::regclass)`: the name alone says which. Whether it is such a call.
@@ -555,7 +526,14 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         "date_part" => return date_part(&args),
         _ => {}
     }
+    if replaces_from(&name, &args) {
+        let text = "regexp_replace_as_postgres($1, $2, $3, $4, 1, '')";
+        return template(text, &args).map(Some);
+    }
     if let Some(meaning) = of_bytes(&name, &args)? {
+        return Ok(Some(meaning));
+    }
+    if let Some(meaning) = object_of_lists(&name, &args)? {
         return Ok(Some(meaning));
     }
     let mut known = MACROS.iter();

@@ -6,7 +6,7 @@ use crate::template::template;
 use sqlparser::ast::{Expr, Value};
 
 /// Name, what the second argument says, if there is one, and meaning.
-const OF_BYTES: [(&str, Option<&str>, &str); 9] = [
+const OF_BYTES: [(&str, Option<&str>, &str); 10] = [
     ("encode", Some("hex"), "lower(hex(CAST($1 AS BLOB)))"),
     // Lines of 76 letters, as in RFC 2045.
     (
@@ -32,6 +32,7 @@ const OF_BYTES: [(&str, Option<&str>, &str); 9] = [
         Some("base64"),
         "from_base64(regexp_replace($1, '\\s', '', 'g'))",
     ),
+    ("decode", Some("escape"), "unescaped_as_postgres($1)"),
     ("sha256", None, "unhex(sha256(CAST($1 AS BLOB)))"),
 ];
 
@@ -71,8 +72,8 @@ mod tests {
                 "SELECT a FROM t WHERE b = unhex(a)",
             ),
             (
-                "SELECT a FROM t WHERE b = decode(a, 'escape')",
-                "SELECT a FROM t WHERE b = decode(a, 'escape')",
+                "SELECT a FROM t WHERE b = decode(a, 'base32')",
+                "SELECT a FROM t WHERE b = decode(a, 'base32')",
             ),
         ] {
             let mut statement = crate::parse(sql).unwrap();

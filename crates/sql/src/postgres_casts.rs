@@ -32,6 +32,9 @@ pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     if let Some(kind) = postgres_types::named(data_type) {
         return Some(call(OID_OF[kind], vec![expr.clone()]));
     }
+    if let Some(cut) = of_length(expr, data_type) {
+        return Some(cut);
+    }
     if postgres_types::is_text(data_type)
         && let Expr::Function(function) = expr
         && let Some(kind) = OID_OF
@@ -85,6 +88,65 @@ pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         *data_type = plain;
     }
     None
+}
+
+/// A cast to bits of that number, or to a moment with so many digits of its seconds: `bit(4)`, `timestamp(3)`.
+fn of_length(expr: &Expr, data_type: &ast::DataType) -> Option<Expr> {
+    use ast::DataType as T;
+    let number = |of: u64| Expr::Value(Value::Number(of.to_string(), false).into());
+    let plain = |digits: u64, data_type| {
+        let plain = Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type,
+            array: false,
+            format: None,
+        };
+        Some(call(
+            "rounded_moment_as_postgres",
+            vec![plain, number(digits)],
+        ))
+    };
+    match data_type {
+        T::Bit(count) => Some(call(
+            "bits_of_length_as_postgres",
+            vec![expr.clone(), number(count.unwrap_or(1))],
+        )),
+        T::BitVarying(Some(most)) | T::VarBit(Some(most)) => Some(call(
+            "bits_up_to_as_postgres",
+            vec![expr.clone(), number(*most)],
+        )),
+        T::Timestamp(Some(digits), zone) => plain(*digits, T::Timestamp(None, *zone)),
+        T::Time(Some(digits), zone) => plain(*digits, T::Time(None, *zone)),
+        T::Interval {
+            fields,
+            precision: Some(digits),
+        } => plain(
+            *digits,
+            T::Interval {
+                fields: *fields,
+                precision: None,
+            },
+        ),
+        _ => None,
+    }
+}
+
+/// Refuses a numeric that is no number, or without end.
+///
+/// # Errors
+/// `Unsupported`.
+pub(super) fn check_numeric(expr: &Expr, data_type: &ast::DataType) -> Result<()> {
+    use ast::DataType as T;
+    let is_numeric = matches!(data_type, T::Numeric(_) | T::Decimal(_) | T::Dec(_));
+    let text = written_number(expr).filter(|_| is_numeric);
+    let text = text.unwrap_or_default().trim().to_ascii_lowercase();
+    match text.trim_start_matches(['+', '-']) {
+        "nan" | "inf" | "infinity" => Err(Error::unsupported(
+            "NaN and infinities of numeric are not there; write double precision",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses the text of a literal that is cast to a whole number and is none: DuckDB rounds `'4.5'`.

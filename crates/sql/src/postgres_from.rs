@@ -59,8 +59,27 @@ const AS_LISTS: [(&str, &str, &str); 13] = [
         "regexp_split_to_array",
         "regexp_split_to_table",
     ),
-    ("string_to_table", "string_split", "string_to_table"),
+    ("string_to_table", "string_to_array", "string_to_table"),
 ];
+
+/// What a call in ROWS FROM has for columns: their names, and lists of their values.
+pub(crate) fn list_of_rows(name: &str, args: Vec<Expr>) -> Option<Vec<(String, Expr)>> {
+    let one = |column: &str, list: Expr| Some(vec![(column.to_owned(), list)]);
+    match name {
+        "unnest" => Some(
+            args.into_iter()
+                .map(|list| (name.to_owned(), list))
+                .collect(),
+        ),
+        "generate_series" => one(name, call(name, args)),
+        _ => {
+            let (_, list, column) = AS_LISTS
+                .iter()
+                .find(|(known, _, column)| *known == name && !column.is_empty())?;
+            one(column, call(list, args))
+        }
+    }
+}
 
 /// A function in FROM whose rows are the values of a list: one column goes by the function's alias, as for every function there.
 fn of_list(factor: &mut TableFactor, list: &str, column: &str) -> Result<()> {
@@ -126,7 +145,6 @@ fn called(factor: &TableFactor) -> Option<String> {
 
 /// A function in FROM: its schema is left out, and its one column goes by its alias.
 pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
-    without_lateral(factor)?;
     name_series(factor);
     let Some(called) = called(factor) else {
         return Ok(());
@@ -174,7 +192,7 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
 }
 
 /// `LATERAL f(x)` is `f(x)`, which sees what is to its left in any case.
-fn without_lateral(factor: &mut TableFactor) -> Result<()> {
+pub(crate) fn without_lateral(factor: &mut TableFactor) -> Result<()> {
     let TableFactor::Function {
         name,
         args,

@@ -2,11 +2,11 @@
 
 use crate::calls::call;
 use crate::error::{Error, Result};
+use crate::postgres_arrays::array_literal;
 use crate::postgres_casts::POSTGRES_TEXT;
-use crate::template::{drawn_once, template};
+use crate::template::template;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, UnaryOperator, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value,
 };
 
 /// The function that `to_char` of PostgreSQL is.
@@ -15,6 +15,21 @@ pub const TO_CHAR: &str = "to_char_as_postgres";
 pub const TO_NUMBER: &str = "to_number_as_postgres";
 /// The function that gives the moment that `to_timestamp` and `to_date` read.
 pub const READ_MOMENT: &str = "moment_as_postgres";
+
+/// The parts of a text.
+macro_rules! taken_apart {
+    () => {
+        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END"
+    };
+}
+
+/// The same, of which some are NULL.
+macro_rules! taken_apart_with_nulls {
+    () => {
+        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) \
+         ELSE list_transform(CASE WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END, \"$item\" -> nullif(\"$item\", $3)) END"
+    };
+}
 
 /// Name, number of arguments, and what it means. Names that begin with a dollar are of values within lists.
 pub(crate) const MACROS: &[(&str, usize, &str)] = &[
@@ -35,11 +50,7 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("split_part", 3, SPLIT_PART),
     ("trim_array", 2, TRIM_ARRAY),
     ("array_cat", 2, "array_cat_as_postgres($1, $2)"),
-    (
-        "array_dims",
-        1,
-        "CASE WHEN len($1) > 0 THEN '[1:' || CAST(len($1) AS VARCHAR) || ']' END",
-    ),
+    ("array_dims", 1, "array_dims_as_postgres($1)"),
     ("to_char", 2, "to_char_as_postgres($1, $2)"),
     ("to_number", 2, "to_number_as_postgres($1, $2)"),
     (
@@ -161,22 +172,14 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("current_setting", 2, "setting_of_session($1, $2)"),
     ("mod", 2, "remainder_as_postgres($1, $2)"),
     ("div", 2, "trunc(divide_as_postgres($1, $2))"),
-    (
-        "array_upper",
-        2,
-        "CAST(CASE WHEN $2 = 1 THEN nullif(len($1), 0) END AS INTEGER)",
-    ),
+    ("array_upper", 2, "array_length_as_postgres($1, $2)"),
     (
         "array_lower",
         2,
-        "CASE WHEN $2 = 1 AND len($1) > 0 THEN 1 END",
+        "CASE WHEN array_length_as_postgres($1, $2) IS NOT NULL THEN 1 END",
     ),
-    (
-        "array_length",
-        2,
-        "CAST(CASE WHEN $2 = 1 THEN nullif(len($1), 0) END AS INTEGER)",
-    ),
-    ("cardinality", 1, "CAST(len($1) AS INTEGER)"),
+    ("array_length", 2, "array_length_as_postgres($1, $2)"),
+    ("cardinality", 1, "cardinality_as_postgres($1)"),
     ("array_position", 2, "list_position($1, $2)"),
     (
         "array_remove",
@@ -193,17 +196,38 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
         3,
         "array_to_string(list_transform(CAST($1 AS VARCHAR[]), \"$item\" -> coalesce(\"$item\", $3)), $2)",
     ),
+    ("string_to_array", 2, taken_apart!()),
+    ("string_to_array", 3, taken_apart_with_nulls!()),
     (
-        "string_to_array",
+        "string_to_table",
         2,
-        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END",
+        concat!("unnest(", taken_apart!(), ")"),
     ),
     (
-        "string_to_array",
+        "string_to_table",
         3,
-        "CASE WHEN $1 = '' THEN CAST([] AS VARCHAR[]) \
-         ELSE list_transform(CASE WHEN $2 = '' THEN [$1] ELSE string_split($1, coalesce($2, '')) END, \"$item\" -> nullif(\"$item\", $3)) END",
+        concat!("unnest(", taken_apart_with_nulls!(), ")"),
     ),
+    ("sind", 1, "sind_as_postgres($1)"),
+    ("cosd", 1, "cosd_as_postgres($1)"),
+    ("tand", 1, "tand_as_postgres($1)"),
+    ("cotd", 1, "cotd_as_postgres($1)"),
+    ("asind", 1, "asind_as_postgres($1)"),
+    ("acosd", 1, "acosd_as_postgres($1)"),
+    ("atand", 1, "atand_as_postgres($1)"),
+    ("atan2d", 2, "atan2d_as_postgres($1, $2)"),
+    ("scale", 1, "scale_as_postgres($1)"),
+    ("min_scale", 1, "min_scale_as_postgres($1)"),
+    ("trim_scale", 1, "trim_scale_as_postgres($1)"),
+    (
+        "timeofday",
+        0,
+        "to_char_as_postgres(clock_timestamp(), 'Dy Mon DD HH24:MI:SS.US YYYY TZ')",
+    ),
+    ("txid_current", 0, "CAST(txid_current() AS BIGINT)"),
+    ("pg_current_xact_id", 0, "CAST(txid_current() AS BIGINT)"),
+    ("width_bucket", 2, BUCKET_OF_BOUNDS),
+    ("length", 2, LENGTH_IN),
     (
         "generate_subscripts",
         2,
@@ -223,6 +247,23 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("strpos", 2, "CAST(strpos($1, $2) AS INTEGER)"),
     ("regexp_instr", 2, "CAST(regexp_instr($1, $2) AS INTEGER)"),
     ("btrim", 1, "trim($1)"),
+    ("btrim", 2, "trim($1, $2)"),
+    (
+        "current_timestamp",
+        1,
+        "rounded_moment_as_postgres(now(), $1)",
+    ),
+    (
+        "localtimestamp",
+        1,
+        "rounded_moment_as_postgres(localtimestamp, $1)",
+    ),
+    ("localtime", 1, "rounded_moment_as_postgres(localtime, $1)"),
+    (
+        "current_time",
+        1,
+        "rounded_moment_as_postgres(current_time, $1)",
+    ),
     ("lpad", 2, "lpad($1, $2, ' ')"),
     ("rpad", 2, "rpad($1, $2, ' ')"),
     ("to_hex", 1, "lower(to_hex(bits_as_postgres($1)))"),
@@ -304,34 +345,24 @@ const CONVERT_TO: &str = "CASE WHEN upper($2) IN ('UTF8', 'UTF-8', 'UNICODE') TH
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";
 
+/// Letters of bytes.
+const LENGTH_IN: &str = "CASE WHEN upper($2) IN ('UTF8', 'UTF-8', 'UNICODE') THEN CAST(length(decode(CAST($1 AS BLOB))) AS INTEGER) \
+    ELSE error('length takes the encoding UTF8 alone') END";
+
+/// Bounds are in order.
+const BUCKET_OF_BOUNDS: &str = "CASE WHEN $1 IS NOT NULL THEN CAST(len(list_filter($2, \"$item\" -> \"$item\" <= $1)) AS INTEGER) END";
+
 const SPLIT_PART: &str = "CASE WHEN $3 = 0 THEN error('field position must not be zero') ELSE split_part($1, $2, $3) END";
 
 const TRIM_ARRAY: &str = "CASE WHEN $2 < 0 OR $2 > len($1) \
-    THEN error('number of elements to trim must be between 0 and ' || CAST(len($1) AS VARCHAR)) \
+    THEN error_as_postgres('2202E', 'number of elements to trim must be between 0 and ' || CAST(len($1) AS VARCHAR)) \
     ELSE list_slice($1, 1, len($1) - $2) END";
 
-/// What a part of a text means that begins before the text does, of no letters there.
-const PART: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END)";
-const PART_OF_LENGTH: &str = "substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, \
-    CASE WHEN $3 < 0 THEN error('negative substring length not allowed') \
-    WHEN $2 < 1 THEN greatest($2 + $3 - 1, 0) ELSE $3 END)";
-
-/// A part of a text from a letter on, of as many as are said.
-pub(crate) fn part_of_text(text: &Expr, from: &Expr, letters: Option<&Expr>) -> Result<Expr> {
-    match letters {
-        None => drawn_once(PART, &[text.clone(), from.clone()]),
-        Some(letters) => drawn_once(
-            PART_OF_LENGTH,
-            &[text.clone(), from.clone(), letters.clone()],
-        ),
-    }
-}
-
 /// The bounds may stand either way.
-const BUCKET: &str = "CAST(CASE WHEN $4 <= 0 THEN error('count must be greater than zero') WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \
+const BUCKET: &str = "CAST(CASE WHEN $4 <= 0 THEN error_as_postgres('2201G', 'count must be greater than zero') WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \
     ELSE floor(($1 - $2) * $4 / ($3 - $2)) + 1 END \
     WHEN $2 > $3 THEN CASE WHEN $1 > $2 THEN 0 WHEN $1 <= $3 THEN $4 + 1 ELSE floor(($2 - $1) * $4 / ($2 - $3)) + 1 END \
-    ELSE error('lower bound cannot equal upper bound') END AS INTEGER)";
+    ELSE error_as_postgres('2201G', 'lower bound cannot equal upper bound') END AS INTEGER)";
 
 /// Of each unit as many as 10,239 and a half.
 const SIZE: &str = "CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' \
@@ -370,8 +401,21 @@ pub(crate) fn extracted(part: &str, of: &Expr) -> Result<Option<Expr>> {
         Some((_, part, unit, to)) => (*part, *unit, *to),
         None => (part.as_str(), "", "DECIMAL(38, 0)"),
     };
+    // A day has none of these.
+    let of_clock = [
+        "hour",
+        "minute",
+        "microsecond",
+        "timezone",
+        "timezone_hour",
+        "timezone_minute",
+    ];
+    let of_what = match of_clock.contains(&part) || part == "microseconds" {
+        true => "with_clock_as_postgres($2)",
+        false => "$2",
+    };
     let part = Expr::Value(Value::SingleQuotedString(part.to_owned()).into());
-    let text = format!("CAST(date_part($1, $2) {unit} AS {to})");
+    let text = format!("CAST(date_part($1, {of_what}) {unit} AS {to})");
     template(&text, &[part, of.clone()]).map(Some)
 }
 
@@ -443,10 +487,36 @@ pub(crate) fn of_any_count(name: &str, args: &[FunctionArg]) -> Result<Option<Ex
     match name {
         "make_interval" => make_interval(args),
         "concat" | "concat_ws" => concat(name, args),
+        "array_fill" => filled(args),
         "num_nulls" => count_of(args, "IS NULL"),
         "num_nonnulls" => count_of(args, "IS NOT NULL"),
         _ => Ok(None),
     }
+}
+
+/// A list of so many times a value; of as many lists of it as are said before, if that is written out.
+fn filled(args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(sizes)),
+    ] = args
+    else {
+        return Ok(None);
+    };
+    let written = array_literal(sizes);
+    let Expr::Array(sizes) = written.as_ref().unwrap_or(sizes) else {
+        return Err(Error::unsupported(
+            "array_fill takes sizes that are written out: ARRAY[3, 2]",
+        ));
+    };
+    let values: Vec<Expr> = [value].into_iter().chain(&sizes.elem).cloned().collect();
+    let list = (2..=values.len()).rev().fold("$1".to_owned(), |item, at| {
+        format!(
+            "list_transform(range(0, CASE WHEN ${at} < 0 THEN error_as_postgres('22023', 'array size must not be negative') \
+             ELSE ${at} END), \"$item\" -> {item})"
+        )
+    });
+    template(&list, &values).map(Some)
 }
 
 fn make_interval(args: &[FunctionArg]) -> Result<Option<Expr>> {
@@ -475,47 +545,6 @@ fn make_interval(args: &[FunctionArg]) -> Result<Option<Expr>> {
         true => template("INTERVAL '0 seconds'", &[]).map(Some),
         false => template(&format!("({})", terms.join(" + ")), &values).map(Some),
     }
-}
-
-/// What an aggregate WITHIN GROUP means, of those that PostgreSQL has.
-pub(crate) fn in_order(name: &str, function: &Function) -> Result<Option<Expr>> {
-    let [order] = function.within_group.as_slice() else {
-        return Ok(None);
-    };
-    let FunctionArguments::List(list) = &function.args else {
-        return Ok(None);
-    };
-    let (called, of) = match name {
-        "percentile_cont" => ("quantile_cont", "CAST($1 AS DOUBLE)"),
-        "percentile_disc" => ("quantile_disc", "$1"),
-        "mode" => ("mode", "$1"),
-        _ => return Ok(None),
-    };
-    let descends = order.options.asc == Some(false);
-    let mut args = vec![template(of, std::slice::from_ref(&order.expr))?];
-    for arg in &list.args {
-        let FunctionArg::Unnamed(FunctionArgExpr::Expr(share)) = arg else {
-            return Ok(None);
-        };
-        args.push(match descends {
-            // A value of the list is counted from its other end.
-            true if called == "quantile_disc" => template("(-($1))", std::slice::from_ref(share))?,
-            true => template("(1 - $1)", std::slice::from_ref(share))?,
-            false => share.clone(),
-        });
-    }
-    let mut meant = function.clone();
-    meant.name = ObjectName::from(vec![Ident::new(called)]);
-    meant.within_group = vec![];
-    if let FunctionArguments::List(list) = &mut meant.args {
-        let args = args.into_iter().map(FunctionArgExpr::Expr);
-        list.args = args.map(FunctionArg::Unnamed).collect();
-        if called == "mode" {
-            // Of values that are there as often, the first in the order.
-            list.clauses = vec![FunctionArgumentClause::OrderBy(vec![order.clone()])];
-        }
-    }
-    Ok(Some(Expr::Function(meant)))
 }
 
 /// `concat` of values as PostgreSQL writes them.

@@ -1,11 +1,12 @@
 //! Texts without a type, as PostgreSQL reads them where they meet a value that has one: `'\x00ff'` is bytes in hexadecimal, `'{a,b}'` a
-//! list. DuckDB writes both otherwise. Which type they meet the plan alone knows, so they become calls that stand for themselves until then.
+//! list, `'20240131'` a day. DuckDB writes both otherwise. Which type they meet the plan alone knows, so they become calls that stand for themselves until then.
 //!
 //! What must hold: a text that no type reads otherwise than DuckDB stays as it is; what is stored means the same in both dialects.
 
 use crate::calls::call;
 use crate::cut_divide::CONTAINS;
 use crate::postgres_arrays::list_text;
+use crate::postgres_moments::postgres_moment;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Insert,
     OnInsert, Query, SelectItem, SetExpr, Statement, Value,
@@ -40,6 +41,12 @@ pub fn postgres_list(text: &str, of_bytes: bool) -> Option<String> {
 fn is_special(text: &str) -> bool {
     let trimmed = text.trim();
     text.contains('\\') || trimmed.starts_with('{') && trimmed.ends_with('}')
+}
+
+/// The same of the ends of a range, which may be moments. Of two sides of a comparison the plan knows the types.
+fn is_special_end(text: &str) -> bool {
+    let is_moment = |is_span| postgres_moment(text.trim(), is_span).is_some();
+    is_special(text) || [true, false].into_iter().any(is_moment)
 }
 
 /// The text that an expression is, if its type is that of what it meets.
@@ -104,7 +111,11 @@ pub(super) fn mark_parts(expr: &mut Expr) {
         }
         Expr::Between {
             expr, low, high, ..
-        } => [expr, low, high].into_iter().for_each(|part| mark(part)),
+        } => {
+            mark(expr);
+            mark_if(low, is_special_end);
+            mark_if(high, is_special_end);
+        }
         Expr::Case {
             operand,
             conditions,

@@ -119,6 +119,14 @@ pub(crate) fn plain_span(expr: &mut Expr) {
     }
 }
 
+/// The text of a moment or of an interval as everybody reads it, where PostgreSQL alone reads it as it is.
+pub fn postgres_moment(text: &str, is_span: bool) -> Option<String> {
+    match is_span {
+        true => span(text),
+        false => day(text),
+    }
+}
+
 /// An interval of ISO 8601, of years and months, or of days and a time of day, and one whose parts have a plus.
 fn span(text: &str) -> Option<String> {
     let text = text.trim();

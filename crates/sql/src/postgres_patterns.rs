@@ -41,6 +41,31 @@ pub(crate) fn similar(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) ->
     }
 }
 
+/// The regular expression of `substring(x SIMILAR pattern ESCAPE escape)`: what is between two escapes with a quote is found, and all that is
+/// before is as short as may be.
+pub(crate) fn part_pattern(pattern: &str, escape: &str) -> Result<String> {
+    let mut letters = escape.chars();
+    let (escape, None) = (letters.next(), letters.next()) else {
+        return Err(Error::parser("an escape of SIMILAR TO is one character"));
+    };
+    let parts: Vec<&str> = match escape {
+        Some(escape) => pattern.split(&format!("{escape}\"")).collect(),
+        None => vec![pattern],
+    };
+    match parts.as_slice() {
+        [all] => Ok(format!("\\A({})\\z", regular(all, escape)?)),
+        [before, part, behind] => Ok(format!(
+            "\\A(?U:{})({})(?:{})\\z",
+            regular(before, escape)?,
+            regular(part, escape)?,
+            regular(behind, escape)?
+        )),
+        _ => Err(Error::parser(
+            "a pattern of SUBSTRING has two escapes with a quote, or none",
+        )),
+    }
+}
+
 /// Puts what the library reads in the place of PostgreSQL's signs for the ends of words, and of its classes of letters.
 pub(crate) fn read_pattern(pattern: &mut Expr) {
     match pattern {
@@ -51,6 +76,13 @@ pub(crate) fn read_pattern(pattern: &mut Expr) {
         }) => *text = with_our_signs(text),
         _ => {}
     }
+}
+
+/// Whether the fourth argument of `regexp_replace` is the letter from which on one match is replaced, which is written out.
+pub(crate) fn replaces_from(name: &str, args: &[Expr]) -> bool {
+    let is_number =
+        |of: &Expr| matches!(of, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    name == "regexp_replace" && args.len() == 4 && args.last().is_some_and(is_number)
 }
 
 /// Reads the pattern that a function of patterns is given, and what it puts there.
@@ -64,7 +96,7 @@ pub(crate) fn read_given(name: &str, args: &mut [Expr], function: &mut Function)
     if let Some(pattern) = args.get_mut(1) {
         read_pattern(pattern);
     }
-    let is_ours = name == "regexp_replace" && args.len() < 5;
+    let is_ours = name == "regexp_replace" && args.len() < 5 && !replaces_from(name, args);
     if let Some(Expr::Value(new)) = args.get_mut(2)
         && is_ours
         && let Value::SingleQuotedString(new) = &mut new.value

@@ -58,6 +58,14 @@ pub(super) fn mark_row(expr: &mut Expr, tables: &[Ident]) {
     if !OF_ROWS.contains(&name.as_str()) {
         return;
     }
+    // `t.*` is the row, too.
+    if let Some(FunctionArg::Unnamed(arg)) = list.args.first_mut()
+        && let FunctionArgExpr::QualifiedWildcard(name) = &*arg
+        && let [table] = name.0.as_slice()
+        && let Some(table) = table.as_ident()
+    {
+        *arg = FunctionArgExpr::Expr(Expr::Identifier(table.clone()));
+    }
     if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))) = list.args.first_mut()
         && let Expr::Identifier(name) = &*arg
         && tables

@@ -80,8 +80,12 @@ pub const DUPLICATE_TABLE: &str = "42P07";
 
 /// What a value that cannot be cast has: a number that is too large, a day that no calendar has, or a text that is no day.
 pub(crate) fn of_cast(error: &ArrowError) -> Option<&'static str> {
-    let ArrowError::CastError(text) = error else {
-        return None;
+    let text = match error {
+        ArrowError::CastError(text) => text,
+        ArrowError::InvalidArgumentError(text) if text.contains(" to store in a Decimal") => {
+            return Some(OUT_OF_RANGE);
+        }
+        _ => return None,
     };
     if text.starts_with("Can't cast value") {
         return Some(OUT_OF_RANGE);

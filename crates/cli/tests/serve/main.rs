@@ -17,6 +17,7 @@ mod idle;
 mod instance;
 mod json;
 mod lengths;
+mod more_functions;
 mod numbers;
 mod phrases;
 mod recorded;

@@ -2,6 +2,7 @@
 
 use super::advisory::LOCKS;
 use super::base_types;
+use super::format_text::{format_text, quote_ident, quote_literal};
 use super::known::Known;
 use super::rows::{Cell, scalar, schema};
 use super::sequences;
@@ -67,7 +68,14 @@ const KNOWN: &[Known] = &[
         Ok("UTF8".into())
     }),
     Known("acldefault", 2, 2, "text", false, nothing),
-    Known("format_as_postgres", 1, 64, "text", true, format_text),
+    Known(
+        "format_as_postgres",
+        1,
+        64,
+        "text",
+        true,
+        format_text,
+    ),
     Known("pg_get_userbyid", 1, 1, "name", false, user_by_id),
     Known("pg_encoding_to_char", 1, 1, "name", false, |_, args| {
         Ok(if int(args, 0) == Some(6) { "UTF8" } else { "" }.into())
@@ -369,46 +377,6 @@ fn column_description(world: &World, args: &[Cell]) -> Result<Cell> {
 }
 
 /// `format('%s %I %L %%', ...)`: values as they are, as names and as literals.
-fn format_text(_: &World, args: &[Cell]) -> Result<Cell> {
-    let Some(pattern) = text(args, 0) else {
-        return Ok(NULL);
-    };
-    let wrong = || Error::invalid("format takes %s, %I, %L, %% and %n$s, with a value for each");
-    let (mut out, mut rest, mut next) = (String::new(), pattern, 1_usize);
-    while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
-        if let Some(behind) = after.strip_prefix('%') {
-            out.push('%');
-            rest = behind;
-            continue;
-        }
-        let numbered = after.split_once('$').and_then(|(number, behind)| {
-            let number = number.parse::<usize>().ok().filter(|n| *n > 0)?;
-            Some((number, behind))
-        });
-        let (at, after) = numbered.unwrap_or((next, after));
-        next = at + 1;
-        let value = match args.get(at).ok_or_else(wrong)? {
-            Cell::Null => None,
-            Cell::Text(text) => Some(text.clone()),
-            Cell::Int(number) => Some(number.to_string()),
-            Cell::Bool(is) => Some(if *is { "t" } else { "f" }.to_owned()),
-            Cell::List(_) => return Err(wrong()),
-        };
-        let shown = match (after.chars().next(), value) {
-            (Some('s'), value) => value.unwrap_or_default(),
-            (Some('I'), Some(value)) => quote_ident(&value),
-            (Some('L'), Some(value)) => quote_literal(&value),
-            (Some('L'), None) => "NULL".to_owned(),
-            _ => return Err(wrong()),
-        };
-        out.push_str(&shown);
-        rest = after.get(1..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    Ok(out.into())
-}
-
 fn user_by_id(world: &World, args: &[Cell]) -> Result<Cell> {
     let oid = int(args, 0).unwrap_or_default();
     let mut roles = world.roles().iter();
@@ -523,24 +491,6 @@ fn has_role(world: &World, args: &[Cell]) -> Result<Cell> {
         None => text(asked, 0) == Some(user.as_str()),
     };
     Ok((superuser || is_own).into())
-}
-
-/// A name as PostgreSQL quotes it: where it has not only small letters, digits and underscores.
-fn quote_ident(name: &str) -> String {
-    let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match starts && name.chars().all(is_plain) {
-        true => name.to_owned(),
-        false => hushdb_sql::quoted(name),
-    }
-}
-
-fn quote_literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    match text.contains('\\') {
-        true => format!("E'{}'", quoted.replace('\\', "\\\\")),
-        false => format!("'{quoted}'"),
-    }
 }
 
 /// What the functions here are called.

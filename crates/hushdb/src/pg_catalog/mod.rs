@@ -8,6 +8,7 @@ mod advisory;
 mod attributes;
 mod base_types;
 mod columns;
+mod format_text;
 mod functions;
 mod information;
 mod known;

@@ -12,13 +12,18 @@ use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
+/// The function of the instant at which the statement began, in a transaction too.
+pub const STATEMENT_TIMESTAMP: &str = "statement_timestamp";
+
 /// The function of that name at an instant, in a time zone, if it is one of these.
 pub fn instant_function(name: &str, now: i64, zone: Zone) -> Option<Arc<ScalarUDF>> {
     let micros = zone.local(now)?;
     let value = match name {
-        "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => {
-            ScalarValue::TimestampMicrosecond(Some(now), Some("UTC".into()))
-        }
+        "now"
+        | "current_timestamp"
+        | "get_current_timestamp"
+        | "transaction_timestamp"
+        | STATEMENT_TIMESTAMP => ScalarValue::TimestampMicrosecond(Some(now), Some("UTC".into())),
         "localtimestamp" | "current_localtimestamp" => {
             ScalarValue::TimestampMicrosecond(Some(micros), None)
         }

@@ -85,13 +85,19 @@ mod paths;
 mod patterns;
 mod picks;
 mod plain;
+mod postgres_arrays;
+mod postgres_bits;
 mod postgres_bytes;
+mod postgres_degrees;
 mod postgres_formats;
 mod postgres_intervals;
 mod postgres_literal;
+mod postgres_moments;
 mod postgres_numbers;
 mod postgres_numeric;
+mod postgres_parts;
 mod postgres_patterns;
+mod postgres_scale;
 mod postgres_text;
 mod postgres_whole;
 mod quantile;
@@ -157,7 +163,7 @@ pub use fill::fill;
 pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
 pub use frame_ends::{Frame, FrameEnd, FrameUnits};
-pub use instant::{constant_function, instant_function};
+pub use instant::{STATEMENT_TIMESTAMP, constant_function, instant_function};
 pub use interval_units::{INTERVAL_CUT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::{
     JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, Kept, MomentPlaces, Places, json_cast,
@@ -251,20 +257,12 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(equal_bins::all(memory));
     functions.extend(like_escape::all(memory));
     functions.extend(normal_interval::all(memory));
-    functions.extend(postgres_whole::all(memory));
-    functions.extend(postgres_bytes::all(memory));
-    functions.extend(postgres_patterns::all(memory));
     functions.push(collated::mark());
     functions.push(named_struct::function());
-    functions.push(raised::error());
+    functions.extend(raised::all());
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
-    functions.extend(postgres_formats::all(memory));
-    functions.extend(postgres_intervals::all(memory));
-    functions.extend(postgres_numbers::all(memory));
-    functions.push(postgres_literal::function());
-    functions.extend([postgres_numeric::function(), stored_numeric()]);
-    functions.push(postgres_text::function());
+    functions.extend(of_postgres(memory));
     functions.push(moved(Move::Finite));
     functions.extend(time_zone::all(memory));
     functions.extend(time_tz::all(memory));
@@ -272,6 +270,26 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(checked_math::all());
     functions.extend(first_of::all());
     shared_with_lists(functions)
+}
+
+/// Functions that PostgreSQL's are made of.
+fn of_postgres(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let mut functions = postgres_arrays::all(memory);
+    functions.extend(postgres_bits::all(memory));
+    functions.extend(postgres_bytes::all(memory));
+    functions.extend(postgres_degrees::all(memory));
+    functions.extend(postgres_moments::all(memory));
+    functions.extend(postgres_parts::all(memory));
+    functions.extend(postgres_scale::all(memory));
+    functions.extend(postgres_patterns::all(memory));
+    functions.extend(postgres_whole::all(memory));
+    functions.extend(postgres_formats::all(memory));
+    functions.extend(postgres_intervals::all(memory));
+    functions.extend(postgres_numbers::all(memory));
+    functions.push(postgres_literal::function());
+    functions.extend([postgres_numeric::function(), stored_numeric()]);
+    functions.push(postgres_text::function());
+    functions
 }
 
 /// Functions that take lists, too, under one name.

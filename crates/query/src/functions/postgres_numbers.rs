@@ -3,7 +3,6 @@
 //! What must hold: roots, and powers whose exponent is whole, are exact to the last digit; the others are as exact as a double.
 
 use super::quotient::QUOTIENT;
-
 use super::whole::{Call, Whole, registered};
 use crate::common_types::number_kind::Number;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
@@ -43,7 +42,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             numbers,
             |types, _| of(types, QUOTIENT),
             |call, _| match call.to {
-                DataType::Float64 => doubles(call, power),
+                DataType::Float64 => doubles(call, power_of_double),
                 _ => exact_powers(call),
             },
         ),
@@ -51,7 +50,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["exp_as_postgres"],
             numbers,
             |types, _| of(types, QUOTIENT),
-            |call, _| either(call, |x, _| Ok(x.exp())),
+            |call, _| match call.to {
+                DataType::Float64 => doubles(call, |x, _| exponential(x)),
+                _ => either(call, |x, _| Ok(x.exp())),
+            },
         ),
         (
             &["ln_as_postgres"],
@@ -164,8 +166,32 @@ fn power(x: f64, y: Option<f64>) -> Result<f64, Error> {
     }
     let result = x.powf(y);
     match result.is_infinite() && x.is_finite() && y.is_finite() {
-        true => Err(out_of_range("value out of range: overflow", "22003")),
+        true => Err(overflow()),
         false => Ok(result),
+    }
+}
+
+fn power_of_double(x: f64, y: Option<f64>) -> Result<f64, Error> {
+    match power(x, y)? {
+        0.0 if x != 0.0 && x.is_finite() && y.is_some_and(f64::is_finite) => Err(underflow()),
+        result => Ok(result),
+    }
+}
+
+fn overflow() -> Error {
+    out_of_range("value out of range: overflow", "22003")
+}
+
+fn underflow() -> Error {
+    out_of_range("value out of range: underflow", "22003")
+}
+
+fn exponential(x: f64) -> Result<f64, Error> {
+    let result = x.exp();
+    match x.is_finite() {
+        true if result.is_infinite() => Err(overflow()),
+        true if result == 0.0 => Err(underflow()),
+        _ => Ok(result),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `numeric` of PostgreSQL where no digits are said: what is cast to it keeps the digits that it has, and a column of it keeps ten behind the
 //! point.
 //!
-//! What must hold: a digit that is written is kept, or refused; floats are rounded, as PostgreSQL does: to 15 digits, and quotients to those
-//! of the column.
+//! What must hold: a digit that is written is kept, or refused; floats are rounded, as PostgreSQL does: to 15 digits, or to 6 where they are
+//! of 32 bits, and quotients to those of the column.
 
 use super::quotient::QUOTIENT;
 use super::rounding_cast::cast_rounding;
@@ -23,8 +23,9 @@ pub const NUMERIC: DataType = DataType::Decimal128(MAX_DIGITS_128, NUMERIC_SCALE
 
 /// Digits behind the point of a float as a numeric.
 const SCALE_OF_FLOATS: i8 = 15;
-/// Digits of a float that PostgreSQL takes for exact.
-const DIGITS_OF_FLOATS: i32 = 15;
+/// Digits of a float that PostgreSQL takes for exact: of a DOUBLE, and of a FLOAT.
+const DIGITS_64: i32 = 15;
+const DIGITS_32: i32 = 6;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NumericCast {
@@ -143,11 +144,15 @@ fn digits_behind(text: &str) -> i64 {
 }
 
 fn of_floats(array: &ArrayRef, to: &DataType, scale: i8) -> Result<ArrayRef> {
+    let digits = match array.data_type() {
+        DataType::Float64 => DIGITS_64,
+        _ => DIGITS_32,
+    };
     let floats = cast(array, &DataType::Float64)?;
     let floats = floats.as_primitive::<Float64Type>();
     let units = floats.iter().map(|value| match value {
         None => Ok(None),
-        Some(value) => units(value, scale).map(Some).ok_or_else(|| {
+        Some(value) => units(value, digits, scale).map(Some).ok_or_else(|| {
             Error::new(
                 ErrorKind::OutOfRange,
                 "a float does not fit numeric, which has 38 digits here, and neither NaN nor Infinity",
@@ -159,11 +164,11 @@ fn of_floats(array: &ArrayRef, to: &DataType, scale: i8) -> Result<ArrayRef> {
 }
 
 /// A float's first digits in units of the last digit of a scale.
-fn units(value: f64, scale: i8) -> Option<i128> {
-    let text = format!("{value:.*e}", DIGITS_OF_FLOATS as usize - 1);
+fn units(value: f64, shown: i32, scale: i8) -> Option<i128> {
+    let text = format!("{value:.*e}", usize::try_from(shown - 1).ok()?);
     let (mantissa, exponent) = text.split_once('e')?;
     let digits: i128 = mantissa.replace('.', "").parse().ok()?;
-    let exponent = exponent.parse::<i32>().ok()? - (DIGITS_OF_FLOATS - 1) + i32::from(scale);
+    let exponent = exponent.parse::<i32>().ok()? - (shown - 1) + i32::from(scale);
     let power = 10_i128.checked_pow(exponent.unsigned_abs());
     let units = match (exponent < 0, power) {
         (false, power) => digits.checked_mul(power?)?,
@@ -188,10 +193,11 @@ mod tests {
             (1.0 / 3.0, 15, 333_333_333_333_333),
             (1e-300, 15, 0),
         ] {
-            assert_eq!(units(value, scale), Some(wanted), "{value}");
+            assert_eq!(units(value, DIGITS_64, scale), Some(wanted), "{value}");
         }
-        assert_eq!(units(1e30, 10), None);
-        assert_eq!(units(f64::NAN, 10), None);
+        assert_eq!(units(f64::from(1.1_f32), DIGITS_32, 3), Some(1_100));
+        assert_eq!(units(1e30, DIGITS_64, 10), None);
+        assert_eq!(units(f64::NAN, DIGITS_64, 10), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `error('text')`: fails with that text where a row is evaluated.
+//! `error('text')`: fails with that text where a row is evaluated; `error_as_postgres('sqlstate', 'text')` says which error it is.
 //!
 //! What must hold: a branch that no row takes does not fail, nor does the planner evaluate it.
 
@@ -10,20 +10,32 @@ use datafusion::logical_expr::{
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
-pub(super) fn error() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::from(Raised {
-        signature: Signature::user_defined(Volatility::Volatile),
-    }))
+/// The SQLSTATEs that can be said.
+const SAID: [&str; 4] = ["22011", "2201G", "22023", "2202E"];
+
+pub(super) fn all() -> [Arc<ScalarUDF>; 2] {
+    let one = |says_state| {
+        Arc::new(ScalarUDF::from(Raised {
+            says_state,
+            signature: Signature::user_defined(Volatility::Volatile),
+        }))
+    };
+    [one(false), one(true)]
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Raised {
+    /// Whether a SQLSTATE comes before the text.
+    says_state: bool,
     signature: Signature,
 }
 
 impl ScalarUDFImpl for Raised {
     fn name(&self) -> &str {
-        "error"
+        match self.says_state {
+            true => "error_as_postgres",
+            false => "error",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -31,9 +43,11 @@ impl ScalarUDFImpl for Raised {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match types {
-            [text] if text.is_string() || text.is_null() => Ok(vec![DataType::Utf8View]),
-            _ => plan_err!("error takes a text"),
+        let is_text = |of: &DataType| of.is_string() || of.is_null();
+        let count = if self.says_state { 2 } else { 1 };
+        match types.len() == count && types.iter().all(is_text) {
+            true => Ok(vec![DataType::Utf8View; count]),
+            false => plan_err!("{} takes a text", self.name()),
         }
     }
 
@@ -43,15 +57,30 @@ impl ScalarUDFImpl for Raised {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         for row in 0..args.number_rows {
-            let text = match args.args.first() {
+            let text = match args.args.last() {
                 Some(ColumnarValue::Scalar(text)) => text.clone(),
                 Some(ColumnarValue::Array(texts)) => ScalarValue::try_from_array(texts, row)?,
                 None => ScalarValue::Null,
             };
             if let Some(text) = text.try_as_str().flatten() {
-                return Err(Error::new(ErrorKind::InvalidInput, text).into());
+                let error = Error::new(ErrorKind::InvalidInput, text);
+                return Err(match self.state(&args) {
+                    Some(sqlstate) => error.with_sqlstate(sqlstate).into(),
+                    None => error.into(),
+                });
             }
         }
         Ok(ColumnarValue::Scalar(ScalarValue::Null))
+    }
+}
+
+impl Raised {
+    fn state(&self, args: &ScalarFunctionArgs) -> Option<&'static str> {
+        let Some(ColumnarValue::Scalar(state)) = args.args.first().filter(|_| self.says_state)
+        else {
+            return None;
+        };
+        let state = state.try_as_str().flatten()?;
+        SAID.into_iter().find(|known| *known == state)
     }
 }

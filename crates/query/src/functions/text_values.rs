@@ -166,6 +166,7 @@ fn refusal_of(to: &DataType, text: &str) -> Option<&'static str> {
     let is_number = !begins.is_empty() && begins.bytes().all(|of| of.is_ascii_digit());
     match to {
         to if to.is_integer() && is_number => Some("22003"),
+        to if to.is_decimal() && Number::read(text).is_some() => Some("22003"),
         DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
             let signs = |of: u8| of.is_ascii_digit() || b"-:. +TtZz/".contains(&of);
             let reads = text.starts_with(|of: char| of.is_ascii_digit())

@@ -3,6 +3,7 @@
 
 use super::bit_strings::bits_of;
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
+use super::postgres_parts::{part_of_bytes, place_of_bytes, trimmed as trimmed_bytes};
 use super::room::Room;
 use datafusion::arrow::array::{ArrayRef, Int32Array, ListBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -24,9 +25,9 @@ const TEXT: &[Kind] = &[Kind::Text];
 const TEXT_INT: &[Kind] = &[Kind::Text, Kind::Int];
 const TEXT_TEXT: &[Kind] = &[Kind::Text, Kind::Text];
 
-/// Both forms of a function that takes characters off a text.
+/// The forms of a function that takes characters off a text, or bytes off bytes: at the begin, at the end.
 macro_rules! trims {
-    ($spaces:expr, $some:expr) => {{
+    ($spaces:expr, $some:expr, $sides:expr) => {{
         vec![
             Form::new(
                 TEXT,
@@ -44,6 +45,10 @@ macro_rules! trims {
                     out.push(some(row.text(0), &of));
                     Ok(true)
                 }),
+            ),
+            Form::new(
+                &[Kind::Blob, Kind::Blob],
+                Run::Blob(|row, out| trimmed_bytes(row, out, $sides)),
             ),
         ]
     }};
@@ -64,6 +69,11 @@ fn parts(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             vec![
                 Form::new(TEXT_INT, Run::Text(substring)),
                 Form::new(&[Kind::Text, Kind::Int, Kind::Int], Run::Text(substring_of)),
+                Form::new(&[Kind::Blob, Kind::Int], Run::Blob(part_of_bytes)),
+                Form::new(
+                    &[Kind::Blob, Kind::Int, Kind::Int],
+                    Run::Blob(part_of_bytes),
+                ),
             ],
         ),
         plain(&["left"], vec![Form::new(TEXT_INT, Run::Text(left))]),
@@ -118,18 +128,27 @@ fn trimmed(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     vec![
         plain(
             &["trim"],
-            trims!(|text| text.trim_matches(is_space), |text, of| text
-                .trim_matches(of)),
+            trims!(
+                |text| text.trim_matches(is_space),
+                |text, of| text.trim_matches(of),
+                [true, true]
+            ),
         ),
         plain(
             &["ltrim"],
-            trims!(|text| text.trim_start_matches(is_space), |text, of| text
-                .trim_start_matches(of)),
+            trims!(
+                |text| text.trim_start_matches(is_space),
+                |text, of| text.trim_start_matches(of),
+                [true, false]
+            ),
         ),
         plain(
             &["rtrim"],
-            trims!(|text| text.trim_end_matches(is_space), |text, of| text
-                .trim_end_matches(of)),
+            trims!(
+                |text| text.trim_end_matches(is_space),
+                |text, of| text.trim_end_matches(of),
+                [false, true]
+            ),
         ),
     ]
 }
@@ -178,7 +197,13 @@ fn codes(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         ),
         plain(
             &[POSITION, "instr"],
-            vec![Form::new(TEXT_TEXT, Run::Int(position))],
+            vec![
+                Form::new(TEXT_TEXT, Run::Int(position)),
+                Form::new(
+                    &[Kind::Blob, Kind::Blob],
+                    Run::Int(|row| Ok(Some(place_of_bytes(row.blob(0), row.blob(1))))),
+                ),
+            ],
         ),
         plain(
             &["levenshtein", "editdist3"],

@@ -4,6 +4,7 @@
 //! that is not known, the name is refused.
 
 use super::postgres_operators::is_json;
+use super::postgres_sides::PostgresSides;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::execution::SessionState;
@@ -26,15 +27,20 @@ struct JsonMembers {
     written: Written,
 }
 
-/// What plans expressions, this before all others.
-pub(super) fn before_others(state: &SessionState, written: &Written) -> Vec<Arc<dyn ExprPlanner>> {
+/// What plans expressions, this before all others, and for PostgreSQL's clients what it has otherwise.
+pub(super) fn before_others(
+    state: &SessionState,
+    written: &Written,
+    postgres: bool,
+) -> Vec<Arc<dyn ExprPlanner>> {
     let extract = state.scalar_functions().get("json_extract").cloned();
     let json = extract.map(|extract| {
         let written = Arc::clone(written);
         Arc::new(JsonMembers { extract, written }) as Arc<dyn ExprPlanner>
     });
+    let sides = postgres.then(|| Arc::new(PostgresSides) as Arc<dyn ExprPlanner>);
     let others = state.expr_planners().iter().cloned();
-    json.into_iter().chain(others).collect()
+    json.into_iter().chain(sides).chain(others).collect()
 }
 
 impl JsonMembers {

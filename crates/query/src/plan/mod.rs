@@ -49,6 +49,7 @@ mod planner;
 mod postgres_divisions;
 mod postgres_literals;
 mod postgres_operators;
+mod postgres_sides;
 mod projected_filters;
 mod ranges_of_times;
 mod rewrite_expressions;

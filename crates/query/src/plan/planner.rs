@@ -28,7 +28,8 @@ use super::using_joins::UsingJoins;
 use super::values;
 use crate::engine::{Engine, in_zone};
 use crate::functions::{
-    Zone, fill, getvariable, instant_function, of_texts, random_function, zone_of,
+    STATEMENT_TIMESTAMP, Zone, fill, getvariable, instant_function, of_texts, random_function,
+    zone_of,
 };
 use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
@@ -56,6 +57,7 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
+use hushdb_storage::clock::unix_micros;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -136,6 +138,8 @@ pub struct Planner<'a> {
     expressions: Vec<Arc<dyn ExprPlanner>>,
     /// How names behind dots are written.
     members: Written,
+    /// When the statement began to be planned, in microseconds since 1970.
+    began: i64,
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
@@ -181,7 +185,8 @@ impl<'a> Planner<'a> {
             Arc::make_mut(&mut options).sql_parser.default_null_ordering = nulls;
         }
         let members = Written::default();
-        let expressions = json_members::before_others(&engine.state, &members);
+        let expressions =
+            json_members::before_others(&engine.state, &members, surroundings.is_postgres());
         Self {
             surroundings,
             engine,
@@ -201,6 +206,7 @@ impl<'a> Planner<'a> {
             ],
             expressions,
             members,
+            began: unix_micros(),
             view_depth: 0,
             views: Arc::default(),
             spellings: Arc::default(),
@@ -208,6 +214,17 @@ impl<'a> Planner<'a> {
             work_tables: Mutex::default(),
             macro_arguments: typed_macros::Seen::default(),
         }
+    }
+
+    /// Another for what the catalog keeps, which means the same in every dialect.
+    pub fn for_stored(&self) -> Self {
+        let progress = Arc::clone(&self.progress);
+        Self::new(self.surroundings, self.snapshot, progress).of_stored()
+    }
+
+    fn of_stored(mut self) -> Self {
+        self.expressions = json_members::before_others(&self.engine.state, &self.members, false);
+        self
     }
 
     /// Functions and rules that are planned with.
@@ -611,7 +628,11 @@ impl ContextProvider for Planner<'_> {
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
         let zone = zone_of(&self.options).unwrap_or(Zone::UTC);
-        let found = instant_function(name, self.snapshot.now, zone)
+        let now = match name {
+            STATEMENT_TIMESTAMP => self.began,
+            _ => self.snapshot.now,
+        };
+        let found = instant_function(name, now, zone)
             .or_else(|| sequence_function(name, self.snapshot, self.surroundings))
             .or_else(known)
             .or_else(own)

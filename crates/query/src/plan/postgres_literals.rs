@@ -7,7 +7,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, lit};
-use hushdb_sql::{Error, ErrorKind, POSTGRES_LITERAL, postgres_bytes, postgres_list};
+use hushdb_sql::{
+    Error, ErrorKind, POSTGRES_LITERAL, postgres_bytes, postgres_list, postgres_moment,
+};
 
 /// The text that an expression is, if its type is that of what it meets.
 pub(super) fn text_of(expr: &Expr) -> Option<&str> {
@@ -36,7 +38,13 @@ pub(super) fn read(text: &str, to: &DataType, lenient: bool) -> Result<ScalarVal
             let list = postgres_list(text, of_bytes);
             (list.map(ScalarValue::from), "array")
         }
-        _ => (Some(text.into()), ""),
+        to => {
+            let moment = moment_text(text, to);
+            (
+                Some(moment.map_or_else(|| text.into(), ScalarValue::from)),
+                "",
+            )
+        }
     };
     match read {
         Some(read) => Ok(read),
@@ -49,16 +57,26 @@ pub(super) fn read(text: &str, to: &DataType, lenient: bool) -> Result<ScalarVal
     }
 }
 
-/// Casts a text to the type of what it meets, if that is a list or bytes.
+/// The text of a moment or an interval as everybody reads it, if PostgreSQL alone reads it as it is, and the type is one of these.
+pub(super) fn moment_text(text: &str, of: &DataType) -> Option<String> {
+    match of {
+        DataType::Interval(_) => postgres_moment(text, true),
+        DataType::Date32 | DataType::Timestamp(..) => postgres_moment(text, false),
+        _ => None,
+    }
+}
+
+/// Casts a text to the type of what it meets, if that reads it otherwise than DuckDB: a list, bytes, or a moment.
 pub(super) fn cast_to_met(expr: &mut Expr, met: &DataType) -> bool {
-    let is_read = (met.is_list() || is_blob(met)) && text_of(expr).is_some();
+    let is_read = text_of(expr)
+        .is_some_and(|text| met.is_list() || is_blob(met) || moment_text(text, met).is_some());
     if is_read {
         *expr = Expr::Cast(Cast::new(Box::new(std::mem::take(expr)), met.clone()));
     }
     is_read
 }
 
-/// Casts the texts among expressions that have to be of one type to that of the others, if that is a list or bytes.
+/// Casts the texts among expressions that have to be of one type to that of the others, if that reads them otherwise than DuckDB.
 pub(super) fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     if !exprs.iter().any(|expr| text_of(expr).is_some()) {
         return false;

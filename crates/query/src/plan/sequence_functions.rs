@@ -54,12 +54,11 @@ pub(crate) fn sequence_function(
     surroundings: &dyn Surroundings,
 ) -> Option<Arc<ScalarUDF>> {
     let name = *SEQUENCE_FUNCTIONS.iter().find(|known| **known == name)?;
-    let (taken, of_session) = surroundings.taken();
     Some(Arc::new(ScalarUDF::from(OfSequence {
         name,
         snapshot: Arc::new(snapshot.clone()),
-        taken,
-        of_session,
+        taken: surroundings.taken(),
+        of_session: surroundings.is_postgres(),
         signature: Signature::user_defined(Volatility::Volatile),
     })))
 }

@@ -31,8 +31,11 @@ pub trait Surroundings {
     /// What the session draws random numbers from.
     fn random(&self) -> Arc<Random>;
 
-    /// What the session has taken of sequences, and whether `currval` is that alone.
-    fn taken(&self) -> (Arc<Taken>, bool);
+    /// What the session has taken of sequences.
+    fn taken(&self) -> Arc<Taken>;
+
+    /// Whether texts mean what they do in PostgreSQL.
+    fn is_postgres(&self) -> bool;
 
     /// The rows of a plan, where another plan depends on them.
     ///

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::front::Format;
 use super::moments;
 use super::oids;
-use hushdb::{TimeTz, TimeZone, Value, postgres_bytes};
+use hushdb::{TimeTz, TimeZone, Value, postgres_bytes, postgres_moment};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
 pub(crate) type Wrong = (&'static str, &'static str);
@@ -68,7 +68,10 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
         }
         oids::UUID => Value::Uuid(uuid(trimmed).ok_or(TEXT)?),
         // Another text of an interval is read as that of a literal is.
-        oids::INTERVAL => interval(trimmed).unwrap_or_else(|| Value::Text(text.to_owned())),
+        oids::INTERVAL => interval(trimmed).unwrap_or_else(|| {
+            let plain = postgres_moment(trimmed, true);
+            Value::Text(plain.unwrap_or_else(|| text.to_owned()))
+        }),
         _ => match oids::item_of(oid) {
             Some(item) => Value::List(items(item, trimmed)?),
             None => Value::Text(text.to_owned()),

@@ -3,6 +3,7 @@
 use super::{Result, expressions, not_there, refuse};
 use crate::constraints::joins_on;
 use crate::error::Error;
+use crate::marks::JSON_RECORDS;
 use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, TableAlias, TableAliasColumnDef, TableFactor,
     TableFunctionArgs, TableWithJoins,
@@ -77,6 +78,24 @@ pub(super) fn alias(alias: &TableAlias) -> Result<()> {
     })
 }
 
+/// Whether the columns of a function are those that its alias says with their types.
+fn says_columns(factor: &TableFactor) -> bool {
+    match factor {
+        TableFactor::Table {
+            name,
+            args: Some(_),
+            ..
+        }
+        | TableFactor::Function { name, .. } => {
+            let name = name.0.last().and_then(|name| name.as_ident());
+            let is_it =
+                |known: &str| name.is_some_and(|name| name.value.eq_ignore_ascii_case(known));
+            JSON_RECORDS.iter().any(|(known, _)| is_it(known))
+        }
+        _ => false,
+    }
+}
+
 fn table_arguments(arguments: &TableFunctionArgs) -> Result<()> {
     let TableFunctionArgs { args, settings } = arguments;
     refuse(&[(settings, "SETTINGS of a table function")])?;
@@ -84,7 +103,11 @@ fn table_arguments(arguments: &TableFunctionArgs) -> Result<()> {
 }
 
 pub(super) fn factor(factor: &TableFactor) -> Result<()> {
-    alias_of(factor).map_or(Ok(()), alias)?;
+    match alias_of(factor) {
+        Some(of_record) if says_columns(factor) => refuse(&[(&of_record.at, "AT after an alias")])?,
+        Some(other) => alias(other)?,
+        None => {}
+    }
     match factor {
         TableFactor::Table {
             name: _,

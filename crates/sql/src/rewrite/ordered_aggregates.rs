@@ -3,7 +3,7 @@
 
 use crate::calls::all_unnamed;
 use crate::error::Result;
-use crate::postgres_functions::in_order;
+use crate::postgres_ordered_sets::in_order;
 use crate::template::template;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,

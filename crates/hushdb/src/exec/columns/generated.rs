@@ -35,6 +35,7 @@ impl Generated {
         if columns.iter().all(|column| column.generated.is_none()) {
             return Ok(Self(vec![]));
         }
+        let planner = planner.for_stored();
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let texts = columns.iter().map(|column| column.generated.as_deref());
         let planned = order(&names, &texts.collect::<Vec<_>>())?.into_iter();
@@ -249,6 +250,7 @@ pub(in crate::exec) fn settle(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let texts: Vec<Option<String>> = columns.iter().map(|def| def.generated.clone()).collect();
     let texts: Vec<Option<&str>> = texts.iter().map(Option::as_deref).collect();
+    let planner = planner.for_stored();
     for at in order(&names, &texts)? {
         if !untyped.contains(&at) {
             continue;

@@ -139,7 +139,11 @@ pub(in crate::exec) fn conditions(
     columns: &[Column],
     checks: &[Check],
 ) -> Result<Vec<(String, Arc<dyn PhysicalExpr>)>> {
+    if checks.is_empty() {
+        return Ok(vec![]);
+    }
     let schema = planned_schema(columns)?;
+    let planner = planner.for_stored();
     let condition = |check: &Check| {
         let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &schema)?;
         let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));

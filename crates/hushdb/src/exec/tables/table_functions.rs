@@ -286,9 +286,12 @@ impl Surroundings for Statement<'_> {
         Arc::clone(&self.session.random)
     }
 
-    fn taken(&self) -> (Arc<Taken>, bool) {
-        let of_session = self.session.settings.lock().postgres;
-        (Arc::clone(&self.session.taken), of_session)
+    fn taken(&self) -> Arc<Taken> {
+        Arc::clone(&self.session.taken)
+    }
+
+    fn is_postgres(&self) -> bool {
+        self.session.settings.lock().postgres
     }
 
     fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {

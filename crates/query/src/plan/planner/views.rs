@@ -46,7 +46,8 @@ impl Planner<'_> {
             None => {}
         }
         let there = self.snapshot.at(&name.database, &name.schema);
-        let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
+        let planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
+        let mut planner = planner.of_stored();
         planner.view_depth = self.view_depth + 1;
         planner.views = Arc::clone(&self.views);
         planner.spellings = Arc::clone(&self.spellings);
