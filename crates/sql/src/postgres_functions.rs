@@ -172,13 +172,14 @@ pub(crate) const MACROS: &[(&str, usize, &str)] = &[
     ("current_setting", 2, "setting_of_session($1, $2)"),
     ("mod", 2, "remainder_as_postgres($1, $2)"),
     ("div", 2, "trunc(divide_as_postgres($1, $2))"),
-    ("array_upper", 2, "array_length_as_postgres($1, $2)"),
     (
         "array_lower",
         2,
         "CASE WHEN array_length_as_postgres($1, $2) IS NOT NULL THEN 1 END",
     ),
     ("array_length", 2, "array_length_as_postgres($1, $2)"),
+    ("array_upper", 2, "array_length_as_postgres($1, $2)"),
+    ("substring", 2, "substring_as_postgres($1, $2)"),
     ("cardinality", 1, "cardinality_as_postgres($1)"),
     ("array_position", 2, "list_position($1, $2)"),
     (

@@ -68,14 +68,7 @@ const KNOWN: &[Known] = &[
         Ok("UTF8".into())
     }),
     Known("acldefault", 2, 2, "text", false, nothing),
-    Known(
-        "format_as_postgres",
-        1,
-        64,
-        "text",
-        true,
-        format_text,
-    ),
+    Known("format_as_postgres", 1, 64, "text", true, format_text),
     Known("pg_get_userbyid", 1, 1, "name", false, user_by_id),
     Known("pg_encoding_to_char", 1, 1, "name", false, |_, args| {
         Ok(if int(args, 0) == Some(6) { "UTF8" } else { "" }.into())
