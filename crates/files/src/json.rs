@@ -91,8 +91,9 @@ pub(crate) fn sources(
     for path in paths.iter().take(looked_at) {
         whole = merged(path, given, finder.texts(), whole)?;
     }
-    let found = finder.found(&whole.shape)?;
     let first = paths.first().map_or("", String::as_str);
+    let found = finder.found(&whole.shape);
+    let found = found.map_err(|error| named(first, error))?;
     if found.columns() > MAX_FILE_COLUMNS {
         return Err(named(first, too_wide()));
     }

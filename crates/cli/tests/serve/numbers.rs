@@ -269,6 +269,10 @@ const TAKEN: &[(&str, &[u32])] = &[
         &[INT8, TEXT],
     ),
     (
+        "SELECT a FROM (SELECT a::text AS a FROM t) x WHERE a = $1",
+        &[TEXT],
+    ),
+    (
         "WITH x AS (SELECT * FROM t), y (q, c) AS (SELECT x.d, count(*) FROM x GROUP BY 1)
              SELECT q FROM y AS z WHERE z.q = $1 AND c > $2",
         &[DATE, INT8],

@@ -369,7 +369,6 @@ fn column_description(world: &World, args: &[Cell]) -> Result<Cell> {
     Ok(text.into())
 }
 
-/// `format('%s %I %L %%', ...)`: values as they are, as names and as literals.
 fn user_by_id(world: &World, args: &[Cell]) -> Result<Cell> {
     let oid = int(args, 0).unwrap_or_default();
     let mut roles = world.roles().iter();

@@ -1,8 +1,9 @@
 //! The columns of queries that have a name within a statement: WITH, and queries in FROM. Their types are read off the text like all others.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableAlias, TableFactor, Visitor,
+    Expr, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, Visitor,
+    WildcardAdditionalOptions,
 };
 use hushdb_sql::{folded, name_parts};
 use hushdb_storage::{ColumnType, TableVersion};
@@ -13,9 +14,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(super) enum Columns {
     Table(Arc<TableVersion>),
-    /// Names in small letters, and types where the text tells them.
-    Derived(Vec<(String, Option<ColumnType>)>),
+    Derived(Made),
 }
+
+/// Names in small letters, and types where the text tells them.
+pub(super) type Made = Vec<(String, Option<ColumnType>)>;
 
 impl Columns {
     /// The type of one, by its name in small letters.
@@ -33,7 +36,7 @@ impl Columns {
         }
     }
 
-    fn all(&self) -> Vec<(String, Option<ColumnType>)> {
+    fn all(&self) -> Made {
         match self {
             Self::Table(table) => table
                 .columns
@@ -104,8 +107,9 @@ impl<T: KnownTypes> Derived<'_, T> {
     }
 }
 
-/// Names and types of what a query gives; no name for what the query has not called.
-pub(super) fn of_body(known: &dyn KnownTypes, body: &SetExpr) -> Vec<(String, Option<ColumnType>)> {
+/// Names and types of what a query gives; no name for what it has not called, and nothing at all where it is not told which columns there
+/// are.
+pub(super) fn of_body(known: &dyn KnownTypes, body: &SetExpr) -> Made {
     let mut body = body;
     // Many queries may stand in one UNION.
     while let SetExpr::SetOperation { left, .. } = body {
@@ -114,9 +118,9 @@ pub(super) fn of_body(known: &dyn KnownTypes, body: &SetExpr) -> Vec<(String, Op
     match body {
         SetExpr::Select(select) => {
             let items = select.projection.iter();
-            items
-                .flat_map(|item| of_item(known, select, item))
-                .collect()
+            let items = items.map(|item| of_item(known, select, item));
+            let items: Option<Vec<Made>> = items.collect();
+            items.unwrap_or_default().concat()
         }
         SetExpr::Query(query) => of_body(known, &query.body),
         SetExpr::Values(values) => {
@@ -129,40 +133,69 @@ pub(super) fn of_body(known: &dyn KnownTypes, body: &SetExpr) -> Vec<(String, Op
     }
 }
 
-fn of_item(
-    known: &dyn KnownTypes,
-    select: &Select,
-    item: &SelectItem,
-) -> Vec<(String, Option<ColumnType>)> {
-    let one = |name: &Ident, expr: &Expr| vec![(folded(&name.value), known.type_of(expr))];
-    match item {
-        SelectItem::ExprWithAlias { expr, alias } => one(alias, expr),
+fn of_item(known: &dyn KnownTypes, select: &Select, item: &SelectItem) -> Option<Made> {
+    let one = |name: &str, expr: &Expr| vec![(folded(name), known.type_of(expr))];
+    Some(match item {
+        SelectItem::ExprWithAlias { expr, alias } => one(&alias.value, expr),
         SelectItem::UnnamedExpr(expr) => match expr {
-            Expr::Identifier(name) => one(name, expr),
-            Expr::CompoundIdentifier(parts) => {
-                parts.last().map_or_else(Vec::new, |name| one(name, expr))
-            }
+            Expr::Identifier(name) => one(&name.value, expr),
+            Expr::CompoundIdentifier(parts) => one(&parts.last()?.value, expr),
             // It stands for a column, which is called otherwise.
-            _ => vec![(String::new(), known.type_of(expr))],
+            _ => one("", expr),
         },
-        SelectItem::Wildcard(_) => {
-            let from = select.from.iter();
-            let factors = from.flat_map(|from| {
-                let joined = from.joins.iter().map(|join| &join.relation);
-                std::iter::once(&from.relation).chain(joined)
-            });
-            factors
-                .flat_map(|factor| of_factor(known, factor))
-                .collect()
+        SelectItem::Wildcard(options) if is_whole(options) => {
+            let mut all = vec![];
+            for from in &select.from {
+                all.push(of_factor(known, &from.relation)?);
+                for join in &from.joins {
+                    let columns = of_factor(known, &join.relation);
+                    all.push(columns.filter(|_| keeps_all(&join.join_operator))?);
+                }
+            }
+            all.concat()
         }
-        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-            named(known, name).map_or_else(Vec::new, Columns::all)
-        }
-        _ => vec![],
+        SelectItem::QualifiedWildcard(
+            SelectItemQualifiedWildcardKind::ObjectName(name),
+            options,
+        ) if is_whole(options) => named(known, name)?.all(),
+        _ => return None,
+    })
+}
+
+/// Whether a star stands for all columns, as they are called.
+fn is_whole(options: &WildcardAdditionalOptions) -> bool {
+    let WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike: None,
+        opt_exclude: None,
+        opt_except: None,
+        opt_replace: None,
+        opt_rename: None,
+        opt_alias: None,
+    } = options
+    else {
+        return false;
+    };
+    true
+}
+
+/// Whether a join gives all columns of both sides.
+fn keeps_all(join: &JoinOperator) -> bool {
+    use JoinOperator as J;
+    match join {
+        J::Join(on)
+        | J::Inner(on)
+        | J::Left(on)
+        | J::LeftOuter(on)
+        | J::Right(on)
+        | J::RightOuter(on)
+        | J::FullOuter(on)
+        | J::CrossJoin(on) => matches!(on, JoinConstraint::On(_) | JoinConstraint::None),
+        _ => false,
     }
 }
 
-fn of_factor(known: &dyn KnownTypes, factor: &TableFactor) -> Vec<(String, Option<ColumnType>)> {
+fn of_factor(known: &dyn KnownTypes, factor: &TableFactor) -> Option<Made> {
     let columns = match factor {
         TableFactor::Table {
             alias: Some(alias), ..
@@ -173,7 +206,7 @@ fn of_factor(known: &dyn KnownTypes, factor: &TableFactor) -> Vec<(String, Optio
         TableFactor::Table { name, .. } => named(known, name),
         _ => None,
     };
-    columns.map_or_else(Vec::new, Columns::all)
+    columns.map(Columns::all)
 }
 
 fn named<'a>(known: &'a dyn KnownTypes, name: &ObjectName) -> Option<&'a Columns> {

@@ -3,7 +3,7 @@
 //!
 //! What must hold: every parameter gets one type, the same for the same text and tables; nothing is planned or run for it.
 
-use super::derived_columns::{Columns, Derived, KnownTypes, of_body};
+use super::derived_columns::{Columns, Derived, KnownTypes, Made, of_body};
 use super::function_parameters::{Takes, given_by, of_clock, of_sum, taken_by};
 use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast::{
@@ -234,8 +234,11 @@ impl Pass<'_> {
         match expr {
             Expr::Identifier(column) => {
                 let name = folded(&column.value);
-                let known = self.columns.get(&name);
-                known.or_else(|| self.derived.get(&name))?.clone()
+                match (self.columns.get(&name), self.derived.get(&name)) {
+                    // A query may call something else as a table calls a column.
+                    (Some(one), Some(other)) => one.clone().filter(|_| one == other),
+                    (one, other) => one.or(other)?.clone(),
+                }
             }
             Expr::CompoundIdentifier(parts) => {
                 let [.., table, column] = parts.as_slice() else {
@@ -343,7 +346,7 @@ impl Pass<'_> {
         }
     }
 
-    fn items(&mut self, body: &SetExpr, types: &[(String, Option<ColumnType>)]) {
+    fn items(&mut self, body: &SetExpr, types: &Made) {
         let SetExpr::Select(select) = body else {
             return;
         };
