@@ -119,8 +119,7 @@ fn attempt(world: &World, args: &[Cell], shared: bool, until: Until) -> Result<C
 
 fn let_go(world: &World, args: &[Cell], shared: bool) -> Result<Cell> {
     let lock = lock(args, shared)?;
-    let session = world.host.session();
-    Ok(world.locks.held.let_go(&world.store, session, lock).into())
+    Ok(world.locks.held.let_go(&world.store, lock).into())
 }
 
 /// Rows of `pg_locks`: of the database's locks those that are advisory. What else is locked is told by `locks()`.

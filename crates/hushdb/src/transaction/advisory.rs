@@ -27,7 +27,11 @@ pub(crate) enum Until {
 
 /// The locks of one session, in all databases.
 #[derive(Debug, Default)]
-pub(crate) struct AdvisoryLocks(Mutex<Held>);
+pub(crate) struct AdvisoryLocks {
+    held: Mutex<Held>,
+    /// Held by who takes one or lets go of one: an owner waits for one lock at a time. Whoever looks at what is held does not wait for that.
+    turn: Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct Held {
@@ -64,6 +68,10 @@ pub(super) struct ForWhom<'a> {
 }
 
 impl OfStore {
+    fn is_of(&self, store: &Arc<Store>) -> bool {
+        std::ptr::eq(self.store.as_ptr(), &**store)
+    }
+
     /// Lets go of as much of a lock as nobody has taken any more.
     fn settle(&mut self, lock: AdvisoryLock) {
         let is_free = |taken: &Taken| taken.by_session == 0 && !taken.by_transaction;
@@ -81,19 +89,20 @@ impl OfStore {
 }
 
 impl Held {
-    fn place_of(&mut self, store: &Arc<Store>, session: u32) -> usize {
-        let mut stores = self.stores.iter();
-        if let Some(at) = stores.position(|of| std::ptr::eq(of.store.as_ptr(), &**store)) {
-            return at;
+    /// What holds the locks of a database, and its place.
+    fn owner_of(&mut self, store: &Arc<Store>, session: u32) -> (usize, Arc<LockOwner>) {
+        let mut stores = self.stores.iter().enumerate();
+        if let Some((at, of)) = stores.find(|(_, of)| of.is_of(store)) {
+            return (at, Arc::clone(&of.owner));
         }
         let owner = store.lock_owner(Patience::Endless);
         owner.is_of_session(session);
         self.stores.push(OfStore {
             store: Arc::downgrade(store),
-            owner,
+            owner: Arc::clone(&owner),
             taken: HashMap::new(),
         });
-        self.stores.len() - 1
+        (self.stores.len() - 1, owner)
     }
 
     /// Lets go of what the transaction has locked beyond so many.
@@ -123,8 +132,19 @@ impl AdvisoryLocks {
         until: Until,
         may_wait: bool,
     ) -> Result<bool> {
-        let mut held = self.0.lock();
-        let at = held.place_of(whom.store, whom.session);
+        let _turn = self.turn.lock();
+        let (at, owner) = self.held.lock().owner_of(whom.store, whom.session);
+        owner.set_patience(whom.patience);
+        if let Some(report) = whom.on_long_wait {
+            owner.report_long_waits(Arc::clone(report));
+        }
+        if let Some(first) = &whom.first {
+            owner.join(first);
+        }
+        if !owner.lock_advisory(lock.key, lock.shared, may_wait)? {
+            return Ok(false);
+        }
+        let mut held = self.held.lock();
         let Held {
             stores,
             by_transaction,
@@ -132,16 +152,6 @@ impl AdvisoryLocks {
         let Some(of) = stores.get_mut(at) else {
             return Ok(false);
         };
-        of.owner.set_patience(whom.patience);
-        if let Some(report) = whom.on_long_wait {
-            of.owner.report_long_waits(Arc::clone(report));
-        }
-        if let Some(first) = &whom.first {
-            of.owner.join(first);
-        }
-        if !of.owner.lock_advisory(lock.key, lock.shared, may_wait)? {
-            return Ok(false);
-        }
         let taken = of.taken.entry(lock).or_default();
         match until {
             Until::LetGo => taken.by_session += 1,
@@ -159,10 +169,10 @@ impl AdvisoryLocks {
     }
 
     /// Lets go of a lock once; gives whether the session had taken it.
-    pub(crate) fn let_go(&self, store: &Arc<Store>, session: u32, lock: AdvisoryLock) -> bool {
-        let mut held = self.0.lock();
-        let at = held.place_of(store, session);
-        let Some(of) = held.stores.get_mut(at) else {
+    pub(crate) fn let_go(&self, store: &Arc<Store>, lock: AdvisoryLock) -> bool {
+        let _turn = self.turn.lock();
+        let mut held = self.held.lock();
+        let Some(of) = held.stores.iter_mut().find(|of| of.is_of(store)) else {
             return false;
         };
         let taken = of.taken.get_mut(&lock);
@@ -176,7 +186,8 @@ impl AdvisoryLocks {
 
     /// Lets go of all that the session has taken, but for what its transaction has.
     pub(crate) fn let_go_of_all(&self) {
-        for of in &mut self.0.lock().stores {
+        let _turn = self.turn.lock();
+        for of in &mut self.held.lock().stores {
             let locks: Vec<AdvisoryLock> = of.taken.keys().copied().collect();
             for lock in locks {
                 if let Some(taken) = of.taken.get_mut(&lock) {
@@ -189,24 +200,27 @@ impl AdvisoryLocks {
 
     /// How many the transaction has taken, which a savepoint remembers.
     pub(super) fn count(&self) -> usize {
-        self.0.lock().by_transaction.len()
+        self.held.lock().by_transaction.len()
     }
 
     /// The transaction is rolled back to where it had taken so many.
     pub(super) fn undo_to(&self, count: usize) {
-        self.0.lock().undo_to(count);
+        let _turn = self.turn.lock();
+        self.held.lock().undo_to(count);
     }
 
     /// The transaction has ended.
     pub(super) fn end_transaction(&self) {
-        let mut held = self.0.lock();
-        held.undo_to(0);
+        if self.count() > 0 {
+            self.undo_to(0);
+        }
+        let held = self.held.lock();
         held.stores.iter().for_each(|of| of.owner.part());
     }
 
     /// What holds something is of the transaction that this holds locks for.
     pub(super) fn join(&self, first: &LockOwner) {
-        let held = self.0.lock();
+        let held = self.held.lock();
         let holding = held.stores.iter().filter(|of| !of.taken.is_empty());
         holding.for_each(|of| of.owner.join(first));
     }
