@@ -8,11 +8,12 @@ use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
     Float64Array, Int32Array, IntervalMonthDayNanoArray, LargeBinaryArray, ListArray, StructArray,
-    TimestampMicrosecondArray, UInt8Array, make_array,
+    TimestampMicrosecondArray, UInt8Array, UInt64Array, make_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{Field, TimeUnit};
 use arrow_select::nullif::nullif;
+use arrow_select::take::take;
 
 use crate::bit_string::bit_string;
 use crate::column_type::{ArrayType, ColumnType, MapType, UnionType};
@@ -183,9 +184,13 @@ impl Random {
             .parts()
             .map(|ty| self.array(ty, total))
             .collect::<Vec<_>>();
-        // Keys are not NULL.
-        let key = columns[0].to_data().into_builder().nulls(None);
-        let key = make_array(key.build().unwrap());
+        // Keys are not NULL. Of parts of slices Arrow wants longer buffers than they need: these are copied.
+        let without_nulls = |key: &ArrayRef| key.to_data().into_builder().nulls(None).build();
+        let key = without_nulls(&columns[0]).unwrap_or_else(|_| {
+            let all = UInt64Array::from_iter_values(0..total as u64);
+            without_nulls(&take(&columns[0], &all, None).unwrap()).unwrap()
+        });
+        let key = make_array(key);
         let columns = vec![key, columns[1].clone()];
         let fields = ["key", "value"].into_iter().zip(&columns);
         let fields = fields.map(|(name, part)| Field::new(name, part.data_type().clone(), true));
