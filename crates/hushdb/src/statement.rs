@@ -26,6 +26,8 @@ pub(crate) struct Statement<'a> {
     /// What it sees of its transaction's database may be older than what is committed: it is to be about one key, and to look whether that
     /// means the same now.
     pub(crate) by_key: bool,
+    /// When it began, once that is asked for.
+    pub(crate) began: OnceCell<i64>,
     /// That of its transaction, once it is asked for.
     transaction: OnceCell<u64>,
     /// What it has asked of `pg_catalog`.
@@ -40,6 +42,7 @@ impl<'a> Statement<'a> {
             snapshot: OnceCell::new(),
             waits: None,
             by_key: false,
+            began: OnceCell::new(),
             transaction: OnceCell::new(),
             catalog: Seen::default(),
         }
@@ -98,6 +101,7 @@ impl<'a> Statement<'a> {
     pub(crate) fn anew(&self) -> Self {
         Self {
             waits: self.waits.clone(),
+            began: self.began.clone(),
             ..Self::new(self.session, self.progress)
         }
     }

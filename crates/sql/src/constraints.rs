@@ -24,7 +24,7 @@ macro_rules! joins_on {
 pub(super) use joins_on;
 
 /// What a join is on; `None` for those that take no condition, and for those that nobody plans.
-pub(super) fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
+pub fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
     match operator {
         joins_on!(on) => Some(on),
         _ => None,

@@ -107,7 +107,7 @@ pub use calls::{call, quoted_call};
 pub use chains::unchain;
 pub use collations::{COLLATE, collation};
 pub use column_names::{name as column_name, tables_of, unique};
-pub use constraints::constraint_mut;
+pub use constraints::{constraint_mut, constraint_of};
 pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER, SHIFT_LEFT, SHIFT_RIGHT};
 pub use date_parts::date_part_name;
 pub use declared_types::declared;

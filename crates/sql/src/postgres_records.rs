@@ -69,26 +69,22 @@ fn unsaid(alias: Option<TableAlias>) -> Option<TableAlias> {
 /// The members of JSON as columns, or those of each item of it.
 fn record(json: &Expr, alias: Option<&TableAlias>, has_many: bool) -> Result<Box<Query>> {
     let columns = alias.map_or(&[][..], |alias| alias.columns.as_slice());
-    let row = match has_many {
-        true => ROW,
-        false => "$1",
-    };
-    let mut items = vec![];
-    for column in columns {
-        items.push(member(row, column, json)?);
-    }
+    let items = columns.iter().map(member);
+    let items = items.collect::<Result<Vec<SelectItem>>>()?;
     if items.is_empty() {
         return Err(Error::parser(
             "a column definition list is required for functions returning \"record\": write AS t(a int, b text)",
         )
         .with_sqlstate("42601"));
     }
-    let mut query = match has_many {
-        false => parse_query("SELECT 1")?,
-        true => parse_query(&format!(
-            "SELECT 1 FROM (SELECT unnest(json_items($1)) AS {ROW}) AS \"$rows\""
-        ))?,
+    // Asked for once, however many columns there are.
+    let rows = match has_many {
+        false => "$1",
+        true => "unnest(json_items($1))",
     };
+    let mut query = parse_query(&format!(
+        "SELECT 1 FROM (SELECT {rows} AS {ROW}) AS \"$rows\""
+    ))?;
     put_in_query(&mut query, json)?;
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.projection = items;
@@ -111,7 +107,7 @@ fn put_in_query(query: &mut Query, json: &Expr) -> Result<()> {
 }
 
 /// One member of a row, as a value of the type of its column.
-fn member(row: &str, column: &TableAliasColumnDef, json: &Expr) -> Result<SelectItem> {
+fn member(column: &TableAliasColumnDef) -> Result<SelectItem> {
     let Some(data_type) = &column.data_type else {
         return Err(Error::parser(
             "a column of a record has a type: write AS t(a int, b text)",
@@ -127,16 +123,10 @@ fn member(row: &str, column: &TableAliasColumnDef, json: &Expr) -> Result<Select
         "json_by_path_text"
     };
     let name = Value::SingleQuotedString(column.name.value.clone());
-    let value = match row {
-        "$1" => template(
-            &format!("{function}($1, [$2])"),
-            &[json.clone(), Expr::Value(name.into())],
-        )?,
-        row => template(
-            &format!("{function}({row}, [$1])"),
-            &[Expr::Value(name.into())],
-        )?,
-    };
+    let value = template(
+        &format!("{function}({ROW}, [$1])"),
+        &[Expr::Value(name.into())],
+    )?;
     Ok(SelectItem::ExprWithAlias {
         expr: Expr::Cast {
             kind: sqlparser::ast::CastKind::Cast,

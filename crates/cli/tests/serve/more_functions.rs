@@ -85,6 +85,11 @@ const ANSWERS: &[(&str, &str)] = &[
         "1|1|2|7",
     ),
     (
+        "SELECT bool_and((r.a IS NULL) = (r.b IS NULL)) FROM generate_series(1, 60) g, \
+         LATERAL json_to_record(CASE WHEN random() < 0.5 AND g > 0 THEN '{\"a\":1,\"b\":1}' ELSE '{}' END::json) AS r(a int, b int)",
+        "t",
+    ),
+    (
         "SELECT sum(a) FROM jsonb_to_recordset('[{\"a\":1},{\"a\":2}]'::jsonb) AS x(a numeric)",
         "3",
     ),

@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, Visitor,
     WildcardAdditionalOptions,
 };
-use hushdb_sql::{folded, name_parts};
-use hushdb_storage::{ColumnType, TableVersion};
+use hushdb_sql::{constraint_of, folded, name_parts};
+use hushdb_storage::{ColumnType, TableVersion, same_name};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ pub(super) enum Columns {
     Derived(Made),
 }
 
-/// Names in small letters, and types where the text tells them.
+/// Names, and types where the text tells them.
 pub(super) type Made = Vec<(String, Option<ColumnType>)>;
 
 impl Columns {
-    /// The type of one, by its name in small letters.
+    /// The type of one, by its name.
     pub(super) fn type_of(&self, name: &str) -> Option<ColumnType> {
         match self {
             Self::Table(table) => {
                 let mut columns = table.columns.iter();
-                let found = columns.find(|known| folded(&known.name) == name)?;
+                let found = columns.find(|known| same_name(&known.name, name))?;
                 Some(found.ty.clone())
             }
             Self::Derived(columns) => {
-                let found = columns.iter().find(|(known, _)| known == name)?;
+                let found = columns.iter().find(|(known, _)| same_name(known, name))?;
                 found.1.clone()
             }
         }
@@ -41,7 +41,7 @@ impl Columns {
             Self::Table(table) => table
                 .columns
                 .iter()
-                .map(|column| (folded(&column.name), Some(column.ty.clone())))
+                .map(|column| (column.name.clone(), Some(column.ty.clone())))
                 .collect(),
             Self::Derived(columns) => columns.clone(),
         }
@@ -100,7 +100,7 @@ impl<T: KnownTypes> Derived<'_, T> {
         let mut columns = of_body(&*self.0, &query.body);
         let names = alias.columns.iter();
         for (column, named) in columns.iter_mut().zip(names) {
-            column.0 = folded(&named.name.value);
+            column.0.clone_from(&named.name.value);
         }
         let name = folded(&alias.name.value);
         self.0.learn(name, Columns::Derived(columns));
@@ -134,7 +134,7 @@ pub(super) fn of_body(known: &dyn KnownTypes, body: &SetExpr) -> Made {
 }
 
 fn of_item(known: &dyn KnownTypes, select: &Select, item: &SelectItem) -> Option<Made> {
-    let one = |name: &str, expr: &Expr| vec![(folded(name), known.type_of(expr))];
+    let one = |name: &str, expr: &Expr| vec![(name.to_owned(), known.type_of(expr))];
     Some(match item {
         SelectItem::ExprWithAlias { expr, alias } => one(&alias.value, expr),
         SelectItem::UnnamedExpr(expr) => match expr {
@@ -183,15 +183,14 @@ fn is_whole(options: &WildcardAdditionalOptions) -> bool {
 fn keeps_all(join: &JoinOperator) -> bool {
     use JoinOperator as J;
     match join {
-        J::Join(on)
-        | J::Inner(on)
-        | J::Left(on)
-        | J::LeftOuter(on)
-        | J::Right(on)
-        | J::RightOuter(on)
-        | J::FullOuter(on)
-        | J::CrossJoin(on) => matches!(on, JoinConstraint::On(_) | JoinConstraint::None),
-        _ => false,
+        J::CrossJoin(_) => true,
+        // One side alone comes out.
+        J::Semi(_) | J::LeftSemi(_) | J::RightSemi(_) => false,
+        J::Anti(_) | J::LeftAnti(_) | J::RightAnti(_) => false,
+        other => matches!(
+            constraint_of(other),
+            Some(JoinConstraint::On(_) | JoinConstraint::None)
+        ),
     }
 }
 

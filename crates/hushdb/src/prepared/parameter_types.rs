@@ -90,7 +90,7 @@ impl KnownTypes for Pass<'_> {
     fn learn(&mut self, name: String, columns: Columns) {
         if let Columns::Derived(columns) = &columns {
             for (name, ty) in columns {
-                let known = self.derived.entry(name.clone());
+                let known = self.derived.entry(folded(name));
                 let known = known.or_insert_with(|| ty.clone());
                 if known != ty {
                     *known = None;
@@ -245,7 +245,7 @@ impl Pass<'_> {
                     return None;
                 };
                 let table = self.tables.get(&folded(&table.value))?;
-                table.type_of(&folded(&column.value))
+                table.type_of(&column.value)
             }
             Expr::Value(value) => match &value.value {
                 Value::Number(text, _) => of_number(text),

@@ -57,7 +57,6 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
-use hushdb_storage::clock::unix_micros;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -138,8 +137,6 @@ pub struct Planner<'a> {
     expressions: Vec<Arc<dyn ExprPlanner>>,
     /// How names behind dots are written.
     members: Written,
-    /// When the statement began to be planned, in microseconds since 1970.
-    began: i64,
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
@@ -206,7 +203,6 @@ impl<'a> Planner<'a> {
             ],
             expressions,
             members,
-            began: unix_micros(),
             view_depth: 0,
             views: Arc::default(),
             spellings: Arc::default(),
@@ -629,7 +625,7 @@ impl ContextProvider for Planner<'_> {
         let own = || self.surroundings.function(self, name);
         let zone = zone_of(&self.options).unwrap_or(Zone::UTC);
         let now = match name {
-            STATEMENT_TIMESTAMP => self.began,
+            STATEMENT_TIMESTAMP => self.surroundings.began(),
             _ => self.snapshot.now,
         };
         let found = instant_function(name, now, zone)

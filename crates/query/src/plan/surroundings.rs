@@ -31,6 +31,9 @@ pub trait Surroundings {
     /// What the session draws random numbers from.
     fn random(&self) -> Arc<Random>;
 
+    /// When the statement began, in microseconds since 1970-01-01 00:00:00 UTC: the same wherever it is asked.
+    fn began(&self) -> i64;
+
     /// What the session has taken of sequences.
     fn taken(&self) -> Arc<Taken>;
 

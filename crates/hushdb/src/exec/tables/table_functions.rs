@@ -33,6 +33,7 @@ use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::SpillSpace;
+use hushdb_storage::clock::unix_micros;
 use std::sync::Arc;
 
 /// The table that a call in FROM stands for.
@@ -284,6 +285,10 @@ impl Surroundings for Statement<'_> {
 
     fn random(&self) -> Arc<Random> {
         Arc::clone(&self.session.random)
+    }
+
+    fn began(&self) -> i64 {
+        *self.began.get_or_init(unix_micros)
     }
 
     fn taken(&self) -> Arc<Taken> {

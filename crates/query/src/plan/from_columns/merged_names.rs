@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     Visit, VisitMut, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_mut, visit_own_mut};
-use hushdb_sql::{MERGED, Result, column_name, constraint_mut, folded, tables_of};
+use hushdb_sql::{MERGED, Result, column_name, constraint_mut, constraint_of, folded, tables_of};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -48,18 +48,7 @@ impl Merged {
 
     fn add_join(&mut self, join: &Join, known: &mut HashSet<String>) {
         use JoinOperator as J;
-        if let J::Join(on)
-        | J::Inner(on)
-        | J::Left(on)
-        | J::LeftOuter(on)
-        | J::Right(on)
-        | J::RightOuter(on)
-        | J::FullOuter(on)
-        | J::Semi(on)
-        | J::LeftSemi(on)
-        | J::Anti(on)
-        | J::LeftAnti(on) = &join.join_operator
-        {
+        if let Some(on) = constraint_of(&join.join_operator) {
             let is_natural = matches!(on, JoinConstraint::Natural);
             self.any |= is_natural;
             self.of_neither |= is_natural
