@@ -157,7 +157,7 @@ impl BufferPool {
     }
 
     /// Has a look taken between the pieces of long work, when a piece has let go of the memory that it took: whenever memory is lent,
-    /// and when rows of a column are encoded or decoded. The first look counts.
+    /// a block was opened, and when rows of a column are encoded or decoded. The first look counts.
     pub fn look_between_pieces(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
         // A second one would be of the same process.
         let _ = self.look.set(Box::new(look));
@@ -285,6 +285,8 @@ impl BufferPool {
         });
         self.held_bytes.fetch_sub(unused, Ordering::Relaxed);
         self.shrink_to(budget);
+        // Work that only looks for keys does nothing else that would.
+        self.look();
     }
 
     /// What was made of a block, if it is here and anything was.
