@@ -2,7 +2,7 @@
 //!
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
-use crate::anchor_file::KeptAnchor;
+use crate::attached::Attached;
 use crate::checkpointer::Checkpointer;
 use crate::key_source::{KeyServices, KeySource};
 use crate::key_watch::{self, DueKey, KeyWatch, Recheck, Verdict, Watched};
@@ -41,43 +41,6 @@ pub(crate) fn keep_notice(notices: &Mutex<Vec<String>>, text: String) {
 pub(crate) const MEMORY: &str = "memory";
 /// Share of physical memory that a process may use when nothing else is said; DuckDB's.
 const DEFAULT_MEMORY_SHARE: f64 = 0.8;
-
-/// One attached database.
-pub(crate) struct Attached {
-    /// Of a file that is open for writing; ends before the file is closed.
-    pub(crate) checkpointer: Option<Arc<Checkpointer>>,
-    pub(crate) store: Arc<Store>,
-    pub(crate) location: Location,
-    /// The same as statements show it.
-    pub(crate) shown: Option<Arc<str>>,
-    pub(crate) read_only: bool,
-    /// Of one with an anchor file, open for writing.
-    pub(crate) kept: Option<KeptAnchor>,
-    /// Of one whose key a place keeps.
-    pub(crate) watch: Mutex<Option<Arc<KeyWatch>>>,
-}
-
-impl Attached {
-    /// A database that nothing keeps.
-    fn in_memory(store: Arc<Store>) -> Self {
-        Self {
-            checkpointer: None,
-            store,
-            location: Location::Memory,
-            shown: None,
-            read_only: false,
-            kept: None,
-            watch: Mutex::default(),
-        }
-    }
-
-    /// A slot has the key of this place from now on. Where it is the one that opened the database, that place is asked again from now on.
-    pub(crate) fn follow_key(&self, slot: usize, place: Arc<dyn KeyProvider>) {
-        if self.store.blocks().header().opened_slot() == Some(slot) {
-            *self.watch.lock() = KeyWatch::of(Some(place));
-        }
-    }
-}
 
 /// What the sessions of one `Database` share.
 pub(crate) struct Instance {

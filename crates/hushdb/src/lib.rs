@@ -21,6 +21,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod anchor_file;
+mod attached;
 mod checkpointer;
 mod connection;
 mod database;

@@ -4,7 +4,8 @@
 //! the cipher and the anchor that it is asked for with.
 
 use crate::anchor_file::AnchorFile;
-use crate::instance::{Attached, MEMORY, check_cipher, database_name, takes_no_key};
+use crate::attached::Attached;
+use crate::instance::{MEMORY, check_cipher, database_name, takes_no_key};
 use crate::key_source::{KeyServices, KeySource};
 use crate::location::Location;
 use crate::options::{AttachOptions, Cipher};
