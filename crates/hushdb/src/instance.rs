@@ -533,6 +533,20 @@ impl Watched for Instance {
     }
 }
 
+impl Drop for Instance {
+    /// Closes the files here. Threads that end late may have them still, and a program that ends then would end them within a checkpoint.
+    fn drop(&mut self) {
+        let attached = std::mem::take(self.attached.get_mut());
+        let stores: Vec<_> = attached
+            .values()
+            .map(|database| Arc::clone(&database.store))
+            .collect();
+        // Their checkpointers end first, and anchors are written.
+        drop(attached);
+        stores.iter().for_each(|store| store.close());
+    }
+}
+
 /// What operators and opened blocks may take; of a process that does nothing else, also what its allocator keeps.
 fn memory_budget(
     pool: &Arc<BufferPool>,
@@ -638,6 +652,7 @@ fn is_named(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{MOST_NOTICES, is_named, keep_notice};
+    use crate::Database;
     use parking_lot::Mutex;
 
     #[test]
@@ -659,5 +674,22 @@ mod tests {
             assert!(!is_named(text, other), "{other}");
         }
         assert!(!is_named("Table shop_2.main.t", "shop"));
+    }
+
+    #[test]
+    fn a_file_is_closed_with_the_database_whoever_has_it_still() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.hushdb");
+        let database = Database::open(&path).unwrap();
+        let connection = database.connect().unwrap();
+        connection.run("CREATE TABLE t (n INTEGER)").unwrap();
+        connection.run("INSERT INTO t VALUES (1)").unwrap();
+        let attached = database.instance.database("t").unwrap();
+        let store = attached.store.clone();
+        drop(attached);
+        assert!(store.log_bytes() > 0);
+        drop((connection, database));
+        assert_eq!(store.log_bytes(), 0);
+        assert!(!path.with_extension("hushdb.wal").exists());
     }
 }

@@ -564,6 +564,15 @@ impl Store {
         self.checkpoint_on_close.store(on, Ordering::Relaxed);
     }
 
+    /// Moves what is in the log into the file now, where closing is to, and not when the last who has the store lets it go.
+    pub fn close(&self) {
+        let wanted = self.checkpoint_on_close.swap(false, Ordering::Relaxed);
+        if wanted && !self.is_volatile && self.log.lock().is_open() {
+            // What does not get into the file stays in the log.
+            let _ = self.checkpoint();
+        }
+    }
+
     /// Whether closing does.
     pub fn makes_checkpoint_on_close(&self) -> bool {
         self.checkpoint_on_close.load(Ordering::Relaxed)
@@ -668,11 +677,7 @@ impl std::fmt::Debug for Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        let wanted = self.checkpoint_on_close.load(Ordering::Relaxed);
-        if wanted && !self.is_volatile && self.log.get_mut().is_open() {
-            // What does not get into the file stays in the log.
-            let _ = self.checkpoint();
-        }
+        self.close();
     }
 }
 
