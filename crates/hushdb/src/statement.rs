@@ -5,14 +5,18 @@ use crate::pg_catalog::Seen;
 use crate::session::Session;
 use crate::transaction::{Waits, Write};
 use datafusion::arrow::array::ArrayRef;
+use datafusion::logical_expr::TableSource;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_query::plan::{DatabaseSnapshot, Planner, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, name_parts};
 use hushdb_storage::{Index, TableVersion, Transaction};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Rows, and the name that stands for them.
+type NamedRows = (String, Arc<dyn TableSource>);
 
 /// What runs, for whom, and what it sees.
 pub(crate) struct Statement<'a> {
@@ -32,6 +36,8 @@ pub(crate) struct Statement<'a> {
     transaction: OnceCell<u64>,
     /// What it has asked of `pg_catalog`.
     pub(crate) catalog: Seen,
+    /// Of one whose parts are run one after another: the rows that they gave, by the names that stand for them.
+    parts: RefCell<Option<Vec<NamedRows>>>,
 }
 
 impl<'a> Statement<'a> {
@@ -45,6 +51,7 @@ impl<'a> Statement<'a> {
             began: OnceCell::new(),
             transaction: OnceCell::new(),
             catalog: Seen::default(),
+            parts: RefCell::default(),
         }
     }
 
@@ -97,6 +104,27 @@ impl<'a> Statement<'a> {
         }
     }
 
+    /// Does the work of a statement's parts: each sees what the statement sees, and the rows that others before it gave. The keys that they
+    /// change are looked up when whoever calls this writes next.
+    pub(crate) fn in_parts<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        *self.parts.borrow_mut() = Some(vec![]);
+        let done = work();
+        *self.parts.borrow_mut() = None;
+        done
+    }
+
+    /// Whether it is a part of a statement that runs now.
+    pub(crate) fn is_part(&self) -> bool {
+        self.parts.borrow().is_some()
+    }
+
+    /// Has a name stand for rows in the parts after this one.
+    pub(crate) fn keep_rows(&self, name: String, rows: Arc<dyn TableSource>) {
+        if let Some(kept) = self.parts.borrow_mut().as_mut() {
+            kept.push((name, rows));
+        }
+    }
+
     /// The same statement on what there is now: after others were faster, or what it did itself.
     pub(crate) fn anew(&self) -> Self {
         Self {
@@ -127,7 +155,12 @@ impl<'a> Statement<'a> {
 
     /// Plans what names are looked up for in another way.
     pub(crate) fn planner_on<'s>(&'s self, snapshot: &'s Snapshot) -> Planner<'s> {
-        Planner::new(self, snapshot, Arc::clone(self.progress))
+        let planner = Planner::new(self, snapshot, Arc::clone(self.progress));
+        let kept = self.parts.borrow();
+        let kept = kept.iter().flatten();
+        kept.fold(planner, |planner, (name, rows)| {
+            planner.with_rows(name.clone(), Arc::clone(rows))
+        })
     }
 
     /// Begins to change a database in the state that the statement sees.
@@ -142,7 +175,8 @@ impl<'a> Statement<'a> {
             )));
         }
         let waits = self.waits.as_deref();
-        Write::begin(&self.session.transaction, self.snapshot(), database, waits)
+        let write = Write::begin(&self.session.transaction, self.snapshot(), database, waits)?;
+        Ok(write.looks_up_keys(!self.is_part()))
     }
 
     /// The table of that name, and the hold on its database.

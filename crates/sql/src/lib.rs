@@ -141,11 +141,11 @@ pub use operators::{GLOB_MATCH, PLACE, UNPACKED};
 pub use own_macros::TABLE_MACROS;
 pub use parameters::{Numbered, number_parameters, substitute_parameters};
 pub use parser::{
-    AlterSequence, AttachOption, Commented, CopyPath, CopyTarget, DatabaseChange, DatabaseParts,
-    DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
-    NewMacro, NewOverload, NewParameter, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF,
-    RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody, field_path,
-    name_columns_of_values, parse, parse_one, parse_postgres, renamed_column,
+    AlterSequence, AttachOption, ChangesWithin, Commented, CopyPath, CopyTarget, DatabaseChange,
+    DatabaseParts, DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows,
+    NewComment, NewMacro, NewOverload, NewParameter, NewSequence, NewType, OnConflict, OptionValue,
+    ROWS_OF, RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody, changes_within,
+    field_path, name_columns_of_values, parse, parse_one, parse_postgres, renamed_column,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

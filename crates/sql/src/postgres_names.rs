@@ -78,9 +78,12 @@ fn is_of_column(expr: &Expr) -> bool {
 /// The names of the columns that a statement gives.
 pub(super) fn names(statement: &Statement) -> Vec<ColumnName> {
     let items = match statement {
-        Statement::Query(query) => {
-            first_select(&query.body).map(|select| select.projection.as_slice())
-        }
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) => {
+                return names(change);
+            }
+            body => first_select(body).map(|select| select.projection.as_slice()),
+        },
         Statement::Insert(insert) => insert.returning.as_deref(),
         Statement::Update(update) => update.returning.as_deref(),
         Statement::Delete(delete) => delete.returning.as_deref(),

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, Value};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{self as sql, Result, Statement as Parsed};
+use hushdb_sql::{self as sql, ChangesWithin, Result, Statement as Parsed};
 use hushdb_storage::ColumnType;
 use std::sync::Arc;
 
@@ -66,6 +66,9 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
         Ok(Some(Arc::clone(plan.schema().inner())))
     };
     match parsed {
+        Parsed::Sql(ast) if let Some(changes) = sql::changes_within(&ast)? => {
+            statement.in_parts(|| columns_of_rest(statement, changes))
+        }
         Parsed::Sql(ast) => match *ast {
             ast::Statement::Query(query) => planned(*query),
             ast::Statement::Insert(ast::Insert {
@@ -113,6 +116,18 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
         | Parsed::Show(_) => Ok(Some(run_planned(statement, parsed)?.schema())),
         _ => Ok(None),
     }
+}
+
+/// The columns of the last part of a statement, for which those before it have no rows.
+fn columns_of_rest(statement: &Statement<'_>, changes: ChangesWithin) -> Result<Option<SchemaRef>> {
+    let of = |part| columns(statement, Parsed::Sql(Box::new(part)));
+    for (place, part) in changes.parts {
+        if let Some(schema) = of(part)? {
+            let rows = super::query::no_rows(statement, schema)?;
+            statement.keep_rows(place, rows.source()?);
+        }
+    }
+    of(changes.rest)
 }
 
 /// A query with the columns that RETURNING gives.

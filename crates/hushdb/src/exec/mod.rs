@@ -37,7 +37,10 @@ use hushdb_sql::sqlstate;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::{self as sql, Statement as Parsed, quote};
 use hushdb_sql::{Error, Result};
-use rows::{append, dml, for_update, lock_table, locked_queries, merge, point, tpch_load, upsert};
+use rows::{
+    append, dml, for_update, lock_table, locked_queries, merge, point, tpch_load, upsert,
+    with_changes,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -398,6 +401,9 @@ fn table_changed(change: &ast::Statement) -> String {
 
 fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
+    if let Some(changes) = sql::changes_within(&parsed)? {
+        return with_changes::run(statement, changes);
+    }
     user_types::expand(statement, &mut parsed)?;
     locked_queries::resolve(statement, &mut parsed)?;
     match parsed {

@@ -145,6 +145,21 @@ pub(super) fn keep(
     Ok(kept.finish()?)
 }
 
+/// Keeps the rows of a result.
+pub(super) fn kept(statement: &Statement<'_>, result: QueryResult) -> Result<KeptRows> {
+    let mut kept = KeepRows::new(result.schema(), &statement.session.engine().context());
+    for batch in result {
+        kept.push(batch?)?;
+    }
+    Ok(kept.finish()?)
+}
+
+/// Rows of these columns, of which there are none.
+pub(super) fn no_rows(statement: &Statement<'_>, schema: SchemaRef) -> Result<KeptRows> {
+    let context = statement.session.engine().context();
+    Ok(KeepRows::new(schema, &context).finish()?)
+}
+
 /// Reads a few kept rows into memory.
 pub(super) fn read(statement: &Statement<'_>, rows: &KeptRows) -> Result<Vec<RecordBatch>> {
     let runtime = Arc::clone(&statement.session.engine().runtime);

@@ -2,10 +2,11 @@
 
 use crate::result::QueryResult;
 use crate::session::Session;
-use crate::transaction::{Isolation, OpenTransaction};
+use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_sql::TransactionStatement;
 use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
+use std::sync::Arc;
 
 pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<QueryResult> {
     use TransactionStatement as T;
@@ -65,8 +66,13 @@ fn named(level: &str) -> Result<Isolation> {
 /// A name that SQL text cannot give to a savepoint without quotes.
 const WHOLE: &str = "$whole";
 
-/// Does the work of several statements as one: as a part of the transaction that is open, else in one of its own.
-pub(super) fn as_one(session: &Session, work: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Does the work of several statements as one: as a part of the transaction that is open, else in one of its own, which waits as is said
+/// and leaves its locks to who began to.
+pub(super) fn as_one<T>(
+    session: &Session,
+    waits: Option<&Arc<Waits>>,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     if let Some(open) = session.transaction.lock().as_mut() {
         open.set_savepoint(WHOLE.into());
     }
@@ -80,11 +86,12 @@ pub(super) fn as_one(session: &Session, work: impl FnOnce() -> Result<()>) -> Re
         }
         return done;
     }
-    *session.transaction.lock() = Some(OpenTransaction::new(false, None));
+    *session.transaction.lock() = Some(OpenTransaction::new(false, waits.cloned()));
     let done = work();
     let open = session.transaction.lock().take();
-    done?;
-    open.map_or(Ok(()), OpenTransaction::commit)
+    let done = done?;
+    open.map_or(Ok(()), OpenTransaction::commit_keeping_locks)?;
+    Ok(done)
 }
 
 fn none(what: &str) -> Error {

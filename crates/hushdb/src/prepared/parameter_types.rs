@@ -13,8 +13,8 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_sql::type_names::{NUMERIC, column_type};
 use hushdb_sql::walk::visit;
 use hushdb_sql::{
-    CONCAT, CUT_DIVIDE, Error, NUMERIC_CAST, REMAINDER, Result, Statement, folded, name_parts,
-    position_of, sqlstate,
+    CONCAT, CUT_DIVIDE, ChangesWithin, Error, NUMERIC_CAST, REMAINDER, Result, Statement,
+    changes_within, folded, name_parts, position_of, sqlstate,
 };
 use hushdb_storage::{ColumnType, TableVersion};
 use std::collections::HashMap;
@@ -49,7 +49,13 @@ pub(crate) fn parameter_types(
         is_ambiguous: false,
     };
     match statement {
-        Statement::Sql(statement) => pass.statement(statement),
+        Statement::Sql(statement) => match changes_within(statement)? {
+            Some(ChangesWithin { parts, rest }) => {
+                let parts = parts.iter().map(|(_, part)| part);
+                parts.chain([&rest]).for_each(|part| pass.statement(part));
+            }
+            None => pass.statement(statement),
+        },
         Statement::InsertByName(insert) => {
             let _ = visit(insert, &mut pass);
         }

@@ -302,31 +302,32 @@ impl OpenTransaction {
     /// Makes the changes durable and visible to others. What is the connection's own comes last: nobody else can be in its way, so
     /// that all it can lack is room.
     pub(crate) fn commit(self) -> Result<()> {
-        let is_aborted = self.is_aborted();
-        let Self {
-            write, own, waits, ..
-        } = self;
-        let write = write.map(|(_, write)| write);
-        let work = || {
-            if is_aborted {
-                return Err(Error::transaction(
-                    "Failed to commit: an error has aborted the transaction, and it has been rolled back",
-                ));
-            }
-            if let Some(write) = write {
-                if let Some(waits) = waits.as_ref().filter(|_| write.is_changed()) {
-                    // A crash must not leave here what was made of something that it takes back there.
-                    waits.until_durable_but(Some(write.store()))?;
-                }
-                write.commit()?;
-            }
-            own.map_or(Ok(()), |own| Ok(own.commit().map(drop)?))
-        };
-        let done = work();
+        let waits = self.waits.clone();
+        let done = self.commit_keeping_locks();
         match &waits {
             Some(waits) => waits.answered(done),
             None => done,
         }
+    }
+
+    /// The same for whoever answers by itself, or tries again.
+    pub(crate) fn commit_keeping_locks(self) -> Result<()> {
+        if self.is_aborted() {
+            return Err(Error::transaction(
+                "Failed to commit: an error has aborted the transaction, and it has been rolled back",
+            ));
+        }
+        let Self {
+            write, own, waits, ..
+        } = self;
+        if let Some((_, write)) = write {
+            if let Some(waits) = waits.as_ref().filter(|_| write.is_changed()) {
+                // A crash must not leave here what was made of something that it takes back there.
+                waits.until_durable_but(Some(write.store()))?;
+            }
+            write.commit()?;
+        }
+        own.map_or(Ok(()), |own| Ok(own.commit().map(drop)?))
     }
 
     /// Undoes everything.

@@ -13,7 +13,11 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 
 /// A statement's hold on a storage transaction, to which it derefs.
-pub(crate) struct Write<'a>(Inner<'a>);
+pub(crate) struct Write<'a> {
+    inner: Inner<'a>,
+    /// Whether foreign keys are to hold when it ends, and not when the statement does that it is a part of.
+    looks_up_keys: bool,
+}
 
 enum Inner<'a> {
     /// The statement stands alone.
@@ -45,7 +49,7 @@ impl<'a> Write<'a> {
         waits: Option<&Waits>,
     ) -> Result<Self> {
         let mut open = current.lock();
-        Ok(Self(match open.as_mut() {
+        let inner = match open.as_mut() {
             None => Inner::Own(writable(snapshot.database(database)?, waits)?),
             Some(transaction) => {
                 let own = snapshot.database(database)?.is_temporary;
@@ -57,7 +61,17 @@ impl<'a> Write<'a> {
                     transaction.map_err(|_| Error::internal("the transaction has no changes"))?;
                 Inner::Part(Part { transaction, undo })
             }
-        }))
+        };
+        Ok(Self {
+            inner,
+            looks_up_keys: true,
+        })
+    }
+
+    /// Whether foreign keys are to hold when it ends.
+    pub(crate) fn looks_up_keys(mut self, looks_up: bool) -> Self {
+        self.looks_up_keys = looks_up;
+        self
     }
 
     /// Keeps the statement's changes, once those who have its rows locked are done.
@@ -66,8 +80,10 @@ impl<'a> Write<'a> {
     /// That of the commit for a statement that stands alone; of what waits, `Conflict` with the storage's `Overtaken` when the
     /// statement is to be done again.
     pub(crate) fn commit(mut self) -> Result<()> {
-        self.verify_foreign_keys()?;
-        match self.0 {
+        if self.looks_up_keys {
+            self.verify_foreign_keys()?;
+        }
+        match self.inner {
             Inner::Own(transaction) => {
                 transaction.settle(None)?;
                 transaction.commit()?;
@@ -85,7 +101,7 @@ impl Deref for Write<'_> {
     type Target = Transaction;
 
     fn deref(&self) -> &Transaction {
-        match &self.0 {
+        match &self.inner {
             Inner::Own(transaction) => transaction,
             Inner::Part(part) => &part.transaction,
         }
@@ -94,7 +110,7 @@ impl Deref for Write<'_> {
 
 impl DerefMut for Write<'_> {
     fn deref_mut(&mut self) -> &mut Transaction {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Own(transaction) => transaction,
             Inner::Part(part) => &mut part.transaction,
         }

@@ -66,6 +66,17 @@ const CASES: &[Case] = &[
             "at TIMESTAMP",
         ],
     ),
+    (
+        "WITH gone AS (DELETE FROM t WHERE id = $1 RETURNING id, n), more AS (SELECT n + $2 AS m FROM gone) \
+         INSERT INTO t (id, d) SELECT m, $3 FROM more RETURNING id, d",
+        &["Int64", "Int16", "Date"],
+        &["id BIGINT", "d DATE"],
+    ),
+    (
+        "WITH new AS (INSERT INTO t (id, name) VALUES ($1, $2) RETURNING id AS key) SELECT key, name FROM new, t WHERE n = $3",
+        &["Int64", "Varchar", "Int16"],
+        &["key BIGINT", "name VARCHAR"],
+    ),
     ("CREATE TABLE u (i INTEGER)", &[], &[]),
     (
         "WITH w AS (SELECT name FROM t WHERE id = $1) SELECT * FROM w",

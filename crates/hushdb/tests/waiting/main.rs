@@ -9,6 +9,7 @@ mod many_changes;
 mod queued;
 mod row_locks;
 mod two_databases;
+mod with_changes;
 
 use hushdb::{Connection, Database, Error, Isolation};
 use std::cell::RefCell;

@@ -58,6 +58,7 @@ use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ pub struct Planner<'a> {
     pub snapshot: &'a Snapshot,
     /// Counts what scans read, and cancels them.
     pub progress: Arc<ScanProgress>,
-    targets: Vec<(&'static str, Target)>,
+    targets: Vec<(Cow<'static, str>, Target)>,
     relations: [Arc<dyn RelationPlanner>; 7],
     expressions: Vec<Arc<dyn ExprPlanner>>,
     /// How names behind dots are written.
@@ -230,13 +231,18 @@ impl<'a> Planner<'a> {
 
     /// Makes `DML_TARGET` stand for a table with its row ids.
     pub fn with_target(mut self, target: DmlTarget) -> Self {
-        self.targets.push((DML_TARGET, Target::Table(target)));
+        self.targets
+            .push((DML_TARGET.into(), Target::Table(target)));
         self
     }
 
     /// Makes a name of ours stand for rows.
-    pub fn with_rows(mut self, name: &'static str, rows: Arc<dyn TableSource>) -> Self {
-        self.targets.push((name, Target::Rows(rows)));
+    pub fn with_rows(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        rows: Arc<dyn TableSource>,
+    ) -> Self {
+        self.targets.push((name.into(), Target::Rows(rows)));
         self
     }
 

@@ -6,6 +6,7 @@ mod alter_fields;
 mod attach;
 mod before_parsing;
 mod call_and_set;
+mod changes_within;
 mod collations;
 mod comments;
 mod copy;
@@ -41,6 +42,7 @@ mod with_merge;
 
 pub use alter_fields::field_path;
 pub use before_parsing::ROWS_OF;
+pub use changes_within::{ChangesWithin, changes_within};
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use renamed_columns::renamed_column;
 pub use shapes::name_columns_of_values;

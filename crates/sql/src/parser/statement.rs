@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::walk::visit_mut;
 use hushdb_crypto::SecretBytes;
 use hushdb_storage::SequenceOptions;
-use sqlparser::ast::{self, ObjectName, VisitorMut};
+use sqlparser::ast::{self, ObjectName, SetExpr, VisitorMut};
 use std::fmt;
 use std::sync::Arc;
 
@@ -244,7 +244,13 @@ impl Statement {
 fn sql_command(statement: &ast::Statement) -> &'static str {
     use ast::{ObjectType as O, Statement as S};
     match statement {
-        S::Query(_) => "SELECT",
+        // What stands behind WITH, where some of that changes rows.
+        S::Query(query) => match query.body.as_ref() {
+            SetExpr::Insert(_) => "INSERT",
+            SetExpr::Update(_) => "UPDATE",
+            SetExpr::Delete(_) => "DELETE",
+            _ => "SELECT",
+        },
         // Its rows are those of a query, and so is its name in PostgreSQL.
         S::CreateTable(create) if create.query.is_some() => "SELECT",
         S::CreateTable(_) => "CREATE TABLE",

@@ -17,24 +17,16 @@ pub(super) fn without_with(statement: &mut Statement) -> Result<()> {
     let Statement::Query(query) = statement else {
         return Ok(());
     };
-    if !matches!(
-        query.body.as_ref(),
-        SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Insert(_)
-    ) {
+    // Those that have others within WITH come apart when they are run.
+    if change_of(query).is_none() || are_in(query) {
         return Ok(());
     }
-    let Some(with) = query.with.take() else {
+    let with = query.with.take();
+    let Some(mut change) = take_change(query) else {
         return Ok(());
     };
-    let nothing = SetExpr::Values(ast::Values {
-        explicit_row: false,
-        value_keyword: false,
-        rows: vec![],
-    });
-    let body = std::mem::replace(query.body.as_mut(), nothing);
-    let (SetExpr::Update(mut change) | SetExpr::Delete(mut change) | SetExpr::Insert(mut change)) =
-        body
-    else {
+    let Some(with) = with else {
+        *statement = change;
         return Ok(());
     };
     if with.recursive {
@@ -56,12 +48,13 @@ pub(super) fn without_with(statement: &mut Statement) -> Result<()> {
         if is_target(&change, &table.alias.name) {
             return Err(shadowed());
         }
-        let mut put = Put {
-            name: table.alias.name.clone(),
-            columns: table.alias.columns,
-            query: table.query,
-            times: 0,
+        let query = TableFactor::Derived {
+            lateral: false,
+            subquery: table.query,
+            alias: None,
+            sample: None,
         };
+        let mut put = Put::new(&table.alias, query);
         for later in &mut tables {
             put.put_into(&mut later.query)?;
         }
@@ -76,14 +69,44 @@ pub(super) fn without_with(statement: &mut Statement) -> Result<()> {
     Ok(())
 }
 
-fn shadowed() -> Error {
+/// Whether WITH of a query has a statement that changes rows.
+pub(super) fn are_in(query: &Query) -> bool {
+    let mut tables = query.with.iter().flat_map(|with| &with.cte_tables);
+    tables.any(|table| change_of(&table.query).is_some())
+}
+
+/// The statement that changes rows which a query is.
+pub(super) fn change_of(query: &Query) -> Option<&Statement> {
+    match query.body.as_ref() {
+        SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Insert(change) => Some(change),
+        _ => None,
+    }
+}
+
+/// The same, taken out.
+pub(super) fn take_change(query: &mut Query) -> Option<Statement> {
+    let nothing = SetExpr::Values(ast::Values {
+        explicit_row: false,
+        value_keyword: false,
+        rows: vec![],
+    });
+    match std::mem::replace(query.body.as_mut(), nothing) {
+        SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Insert(change) => Some(change),
+        body => {
+            *query.body = body;
+            None
+        }
+    }
+}
+
+pub(super) fn shadowed() -> Error {
     Error::unsupported(
         "a query of WITH that is called like another table of the UPDATE or DELETE is not there yet",
     )
 }
 
 /// Whether a statement changes a table of that name.
-fn is_target(change: &Statement, name: &Ident) -> bool {
+pub(super) fn is_target(change: &Statement, name: &Ident) -> bool {
     let named = |table: &ast::TableWithJoins| match &table.relation {
         TableFactor::Table { name: of, .. } => is_named(of, name),
         _ => false,
@@ -108,16 +131,27 @@ fn is_named(of: &ast::ObjectName, name: &Ident) -> bool {
     }
 }
 
-/// Puts a query where its name stands.
-struct Put {
-    name: Ident,
-    columns: Vec<ast::TableAliasColumnDef>,
-    query: Box<Query>,
-    times: usize,
+/// Puts a query, or what has its rows, where its name stands.
+pub(super) struct Put {
+    alias: TableAlias,
+    rows: TableFactor,
+    /// How often it stood there.
+    pub(super) times: usize,
 }
 
 impl Put {
-    fn put_into(&mut self, tree: &mut impl VisitMut) -> Result<()> {
+    /// Puts `rows`, a query or a table without an alias, where the name of a query of WITH stands.
+    pub(super) fn new(alias: &TableAlias, rows: TableFactor) -> Self {
+        Self {
+            alias: alias.clone(),
+            rows,
+            times: 0,
+        }
+    }
+
+    /// # Errors
+    /// `Unsupported` where another query of WITH has the same name.
+    pub(super) fn put_into(&mut self, tree: &mut impl VisitMut) -> Result<()> {
         finish(visit_mut(tree, self))
     }
 }
@@ -128,7 +162,7 @@ impl VisitorMut for Put {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         let mut names = tables.map(|table| &table.alias.name.value);
-        match names.any(|name| name.eq_ignore_ascii_case(&self.name.value)) {
+        match names.any(|name| name.eq_ignore_ascii_case(&self.alias.name.value)) {
             true => ControlFlow::Break(Box::new(shadowed())),
             false => ControlFlow::Continue(()),
         }
@@ -144,25 +178,21 @@ impl VisitorMut for Put {
         else {
             return ControlFlow::Continue(());
         };
-        if !is_named(name, &self.name) {
+        if !is_named(name, &self.alias.name) {
             return ControlFlow::Continue(());
         }
         self.times += 1;
-        let mut alias = alias.take().unwrap_or_else(|| TableAlias {
-            explicit: true,
-            name: self.name.clone(),
+        let mut own = alias.take().unwrap_or_else(|| TableAlias {
             columns: vec![],
-            at: None,
+            ..self.alias.clone()
         });
-        if alias.columns.is_empty() {
-            alias.columns = self.columns.clone();
+        if own.columns.is_empty() {
+            own.columns = self.alias.columns.clone();
         }
-        *factor = TableFactor::Derived {
-            lateral: false,
-            subquery: self.query.clone(),
-            alias: Some(alias),
-            sample: None,
-        };
+        *factor = self.rows.clone();
+        if let TableFactor::Derived { alias, .. } | TableFactor::Table { alias, .. } = factor {
+            *alias = Some(own);
+        }
         ControlFlow::Continue(())
     }
 }

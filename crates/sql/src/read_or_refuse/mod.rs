@@ -16,7 +16,10 @@ mod tests;
 
 pub(crate) use relations::alias_of;
 
-use super::parser::{CopyPath, CopyTarget, MacroBody, NewOverload, Statement, TypeBody};
+use super::parser::{
+    ChangesWithin, CopyPath, CopyTarget, MacroBody, NewOverload, Statement, TypeBody,
+    changes_within,
+};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use crate::walk::visit;
@@ -27,9 +30,9 @@ use std::ops::ControlFlow;
 pub(super) fn check(statement: &Statement) -> Result<()> {
     use Statement as S;
     match statement {
-        S::Sql(statement) => match query::without_lock(statement)? {
-            Some(statement) => tree(&statement),
-            None => tree(statement.as_ref()),
+        S::Sql(statement) => match apart(statement)? {
+            Some(parts) => parts.iter().try_for_each(sql),
+            None => sql(statement),
         },
         S::InsertByName(insert) => {
             change::insert(insert)?;
@@ -90,6 +93,31 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Transaction(_)
         | S::Extension(_) => Ok(()),
     }
+}
+
+fn sql(statement: &ast::Statement) -> Result<()> {
+    match query::without_lock(statement)? {
+        Some(statement) => tree(&statement),
+        None => tree(statement),
+    }
+}
+
+/// The parts of a statement, or of one that is prepared, which has some within WITH that change rows; the last is the whole without them.
+fn apart(statement: &ast::Statement) -> Result<Option<Vec<ast::Statement>>> {
+    let inner = match statement {
+        ast::Statement::Prepare { statement, .. } => statement.as_ref(),
+        other => other,
+    };
+    let Some(ChangesWithin { parts, rest }) = changes_within(inner)? else {
+        return Ok(None);
+    };
+    let mut whole = statement.clone();
+    match &mut whole {
+        ast::Statement::Prepare { statement, .. } => **statement = rest,
+        other => *other = rest,
+    }
+    let parts = parts.into_iter().map(|(_, part)| part);
+    Ok(Some(parts.chain([whole]).collect()))
 }
 
 fn macro_overload(overload: &NewOverload) -> Result<()> {

@@ -193,9 +193,11 @@ fn set_expr(body: &SetExpr) -> Result<()> {
             value_keyword,
             rows: _,
         }) => refuse(&[(explicit_row, "ROW in VALUES"), (value_keyword, "VALUE")]),
-        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => Err(
-            not_there("INSERT, UPDATE, DELETE or MERGE within a query or after WITH"),
-        ),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+            Err(not_there(
+                "INSERT, UPDATE, DELETE or MERGE within a query, but for those of a whole statement's WITH,",
+            ))
+        }
         SetExpr::Table(_) => Err(not_there("TABLE name as a query")),
     }
 }

@@ -409,7 +409,7 @@ fn named(expr: Expr, name: String) -> SelectItem {
 }
 
 /// Table name and alias of the table that UPDATE or DELETE changes.
-fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
+pub(super) fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
     match factor {
         TableFactor::Table { name, alias, .. } => {
             Ok((name.clone(), alias.as_ref().map(|a| a.name.clone())))

@@ -17,3 +17,4 @@ pub(super) mod returning;
 pub(super) mod row_ids;
 pub(super) mod tpch_load;
 pub(super) mod upsert;
+pub(super) mod with_changes;

@@ -205,18 +205,22 @@ fn run<'a>(
     rule: &Rule,
     incoming: impl Fn(&Statement<'a>) -> Result<Incoming<'a>>,
 ) -> Result<QueryResult> {
+    // What waits, and what is a part, is begun anew from above.
+    let by_itself = !statement.waits() && !statement.is_part();
     let mut tries = TRIES;
+    let mut again = None;
     loop {
-        let statement = statement.anew();
-        let (write, result) = apply(&statement, rule, incoming(&statement)?)?;
+        let statement = again.as_ref().unwrap_or(statement);
+        let (write, result) = apply(statement, rule, incoming(statement)?)?;
         tries -= 1;
         match write.commit() {
             Ok(()) => return Ok(result),
-            Err(error) if tries > 0 && is_overtaken(&error) && !statement.waits() => {
+            Err(error) if tries > 0 && by_itself && is_overtaken(&error) => {
                 statement.progress.check()?;
             }
             Err(error) => return Err(error),
         }
+        again = Some(statement.anew());
     }
 }
 

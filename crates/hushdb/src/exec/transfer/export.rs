@@ -42,7 +42,7 @@ pub(in crate::exec) fn export_database(
     }
     let database = database.unwrap_or_else(|| statement.session.current_database());
     let export = Export::new(directory, options)?;
-    transaction::as_one(statement.session, || {
+    transaction::as_one(statement.session, None, || {
         // Within the transaction.
         let statement = &statement.anew();
         let snapshot = statement.snapshot();

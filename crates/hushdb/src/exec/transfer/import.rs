@@ -59,7 +59,7 @@ fn import(
         let mut settings = statement.session.settings.lock();
         std::mem::replace(&mut settings.schema, main_as.into())
     };
-    let imported = transaction::as_one(statement.session, || {
+    let imported = transaction::as_one(statement.session, None, || {
         run(statement, "schema.sql", schema, definition)?;
         load()
     });
