@@ -248,7 +248,14 @@ fn tables_as_queries(tokens: &mut Vec<TokenWithSpan>) {
     for n in 0..list.len() {
         let begins = list.before(n, 1).is_none_or(|before| {
             before.token == Token::LParen
-                || matches!(keyword(before), Keyword::UNION | Keyword::ALL)
+                || matches!(
+                    keyword(before),
+                    Keyword::UNION
+                        | Keyword::ALL
+                        | Keyword::EXCEPT
+                        | Keyword::INTERSECT
+                        | Keyword::DISTINCT
+                )
         });
         let named = list.token(n + 1).map(|next| &next.token);
         if (begins || gives_rows(&list, n))
@@ -261,7 +268,8 @@ fn tables_as_queries(tokens: &mut Vec<TokenWithSpan>) {
     list.changes().make(tokens);
 }
 
-/// Whether a `TABLE t` is what a table is made of, or what is inserted: `CREATE ... AS TABLE t`, `INSERT INTO u (a) TABLE t`.
+/// Whether a `TABLE t` is what a table is made of, what is inserted, or the query behind WITH: `CREATE ... AS TABLE t`,
+/// `INSERT INTO u (a) TABLE t`, `WITH u AS (...) TABLE u`.
 fn gives_rows(list: &TokenList<'_>, n: usize) -> bool {
     let is_name = list
         .token(n + 1)
@@ -271,13 +279,11 @@ fn gives_rows(list: &TokenList<'_>, n: usize) -> bool {
     };
     match list.is(0, Keyword::CREATE) {
         true => keyword(before) == Keyword::AS,
-        false => {
-            list.is(0, Keyword::INSERT)
-                && match &before.token {
-                    Token::Word(_) => keyword(before) == Keyword::NoKeyword,
-                    other => *other == Token::RParen,
-                }
-        }
+        false => match &before.token {
+            Token::Word(_) => list.is(0, Keyword::INSERT) && keyword(before) == Keyword::NoKeyword,
+            Token::RParen => list.is(0, Keyword::INSERT) || list.is(0, Keyword::WITH),
+            _ => false,
+        },
     }
 }
 

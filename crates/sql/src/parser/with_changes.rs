@@ -183,6 +183,7 @@ impl VisitorMut for Put {
         }
         self.times += 1;
         let mut own = alias.take().unwrap_or_else(|| TableAlias {
+            explicit: true,
             columns: vec![],
             ..self.alias.clone()
         });
