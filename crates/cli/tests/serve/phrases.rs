@@ -415,6 +415,69 @@ fn a_text_that_is_parsed_again_is_described_again() {
     server.stop();
 }
 
+/// Columns of FROM in RETURNING, parts within WITH, and their tags, as PostgreSQL 15 gives them.
+#[test]
+fn changes_give_what_is_beside_them_and_within_with() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run(
+            "CREATE TABLE t (id INT PRIMARY KEY, x INT); INSERT INTO t SELECT i, i * 10 FROM generate_series(1, 6) i; \
+             CREATE TABLE s (key INT, y TEXT); INSERT INTO s VALUES (1, 'a'), (2, NULL), (3, 'c')",
+        )
+        .unwrap();
+    for (sql, answer, tag) in [
+        (
+            "UPDATE t SET x = t.x + 1 FROM s WHERE t.id = s.key AND y = 'a' RETURNING *",
+            "1|11|1|a",
+            "UPDATE 1",
+        ),
+        (
+            "UPDATE t AS o SET x = 5 FROM s AS q WHERE o.id = q.key AND y IS NULL RETURNING q.*, o.x, upper(q.y) || '!', q.key + o.x",
+            "2|NULL|5|NULL|7",
+            "UPDATE 1",
+        ),
+        (
+            "DELETE FROM t USING s WHERE t.id = s.key AND s.y = 'c' RETURNING *",
+            "3|30|3|c",
+            "DELETE 1",
+        ),
+        (
+            "WITH gone AS (DELETE FROM t USING s WHERE id = key RETURNING t.id, s.y) INSERT INTO s SELECT id + 10, y FROM gone WHERE id = 1 RETURNING *",
+            "11|a",
+            "INSERT 0 1",
+        ),
+        (
+            "WITH up AS (UPDATE t SET x = 1 RETURNING id) SELECT count(*), max(id), (SELECT sum(x) FROM t) FROM up",
+            "3|6|150",
+            "SELECT 1",
+        ),
+        (
+            "WITH a AS (INSERT INTO s VALUES (20, 'b')) DELETE FROM t WHERE id > 4",
+            "",
+            "DELETE 2",
+        ),
+    ] {
+        client.run("BEGIN; SAVEPOINT before").unwrap();
+        let described = client.describe(sql).unwrap().1.len();
+        for extended in [false, true] {
+            let table = client.table(sql, extended);
+            let table = table.unwrap_or_else(|refusal| panic!("{sql}: {}", refusal.sqlstate));
+            let cells = table.rows.into_iter().flatten();
+            let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("NULL".into())).collect();
+            assert_eq!(cells.join("|"), answer, "{sql}");
+            assert_eq!(cells.len(), described, "{sql}");
+            assert_eq!(table.tag, tag, "{sql}");
+            if !extended {
+                client.run("ROLLBACK TO before").unwrap();
+            }
+        }
+        client.run("COMMIT").unwrap();
+    }
+    server.stop();
+}
+
 #[test]
 fn a_session_may_speak_duckdbs_dialect() {
     let place = made();

@@ -3,8 +3,9 @@
 //! What must hold: nothing is changed. The columns are those of the plan of the same statement with a NULL of its type for each
 //! parameter.
 
-use super::rows::merge;
+use super::rows::beside::{Beside, all_of};
 use super::rows::returning::select;
+use super::rows::{dml, merge};
 use crate::exec::{in_transaction, run_planned};
 use crate::prepared::{Prepared, parameter_types};
 use crate::result::QueryResult;
@@ -82,17 +83,25 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
             }
             ast::Statement::Update(ast::Update {
                 table,
-                returning: Some(items),
-                ..
-            }) => planned(rows_of(&table.to_string(), None, items)?),
-            ast::Statement::Delete(ast::Delete {
-                from: ast::FromTable::WithFromKeyword(tables),
+                from,
                 returning: Some(items),
                 ..
             }) => {
-                let table = tables.first().map(ToString::to_string).unwrap_or_default();
-                planned(rows_of(&table, None, items)?)
+                let from = dml::tables_of(from.as_ref());
+                planned(rows_changed(statement, &table, from, &items)?)
             }
+            ast::Statement::Delete(ast::Delete {
+                from: ast::FromTable::WithFromKeyword(tables),
+                using,
+                returning: Some(items),
+                ..
+            }) => match tables.as_slice() {
+                [table] => {
+                    let using = using.unwrap_or_default();
+                    planned(rows_changed(statement, table, using, &items)?)
+                }
+                _ => Ok(None),
+            },
             ast::Statement::Execute {
                 name: Some(name),
                 parameters,
@@ -128,6 +137,36 @@ fn columns_of_rest(statement: &Statement<'_>, changes: ChangesWithin) -> Result<
         }
     }
     of(changes.rest)
+}
+
+/// A query with the columns that RETURNING of an UPDATE or DELETE gives.
+fn rows_changed(
+    statement: &Statement<'_>,
+    changed: &ast::TableWithJoins,
+    from: Vec<ast::TableWithJoins>,
+    items: &[SelectItem],
+) -> Result<ast::Query> {
+    let (name, alias) = dml::target_name(&changed.relation)?;
+    let name = statement.snapshot().resolve(&sql::name_parts(&name)?)?;
+    let table = dml::table_of(statement.snapshot(), &name)?;
+    let alias = alias.unwrap_or_else(|| ast::Ident::with_quote('"', name.name));
+    let beside = Beside::named(statement, &from, Some(items), &table)?;
+    let rows = select("t", |select| {
+        select.projection = vec![all_of(&alias)];
+        select.projection.extend(beside.values());
+        select.from = vec![changed.clone()];
+        if beside.count() > 0 {
+            select.from.extend(from);
+        }
+    })?;
+    select(&format!("(SELECT 1) AS {alias}"), |select| {
+        select.projection = beside.returned(items, &alias);
+        if let Some(ast::TableFactor::Derived { subquery, .. }) =
+            select.from.first_mut().map(|from| &mut from.relation)
+        {
+            **subquery = rows;
+        }
+    })
 }
 
 /// A query with the columns that RETURNING gives.

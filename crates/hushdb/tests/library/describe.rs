@@ -77,6 +77,11 @@ const CASES: &[Case] = &[
         &["Int64", "Varchar", "Int16"],
         &["key BIGINT", "name VARCHAR"],
     ),
+    (
+        "UPDATE t SET n = o.n FROM t AS o WHERE o.id = t.id + $1 RETURNING t.id, o.d, o.n + $2 AS more",
+        &["Int64", "Int16"],
+        &["id BIGINT", "d DATE", "more SMALLINT"],
+    ),
     ("CREATE TABLE u (i INTEGER)", &[], &[]),
     (
         "WITH w AS (SELECT name FROM t WHERE id = $1) SELECT * FROM w",

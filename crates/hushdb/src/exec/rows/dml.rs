@@ -5,6 +5,7 @@
 //!
 //! What must hold: DataFusion's own DML hooks are never used.
 
+use super::beside::Beside;
 use super::load::{self, RowRules};
 use super::returning::{returning, row_by_row, select};
 use super::row_ids::RowIds;
@@ -264,6 +265,8 @@ pub(in crate::exec) struct FoundRows<'a> {
     alias: Ident,
     write: Write<'a>,
     pub(in crate::exec) plan: LogicalPlan,
+    /// What stands between the ids and the values.
+    beside: Beside,
 }
 
 /// The rows that an UPDATE finds, with their new values.
@@ -293,7 +296,10 @@ pub(in crate::exec) fn found_by_update<'a>(
     let assigned = assignments(&table, &update.assignments)?;
     identity::refuse_update(statement.snapshot(), &name, &table, &assigned)?;
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
+    let from = tables_of(update.from.as_ref());
+    let beside = Beside::named(statement, &from, update.returning.as_deref(), &table)?;
     let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
+    items.extend(beside.values());
     items.extend(new_values(
         statement.snapshot(),
         &name,
@@ -301,12 +307,6 @@ pub(in crate::exec) fn found_by_update<'a>(
         &alias,
         assigned,
     )?);
-    let from = match &update.from {
-        Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
-            tables.clone()
-        }
-        None => vec![],
-    };
     let plan = target_plan(
         statement,
         &name,
@@ -322,7 +322,18 @@ pub(in crate::exec) fn found_by_update<'a>(
         alias,
         write,
         plan,
+        beside,
     })
+}
+
+/// The tables of an UPDATE's FROM.
+pub(in crate::exec) fn tables_of(from: Option<&UpdateTableFromKind>) -> Vec<TableWithJoins> {
+    match from {
+        Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
+            tables.clone()
+        }
+        None => vec![],
+    }
 }
 
 pub(in crate::exec) fn update(
@@ -335,34 +346,39 @@ pub(in crate::exec) fn update(
         alias,
         mut write,
         plan,
+        beside,
     } = found_by_update(statement, &update)?;
     let planner = statement.planner();
-    let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
-    let mut plan = load::project_after(&planner, plan, 1, &name, &table.columns, &sources)?;
+    let first = 1 + beside.count();
+    let sources = (0..table.columns.len()).map(|column| Some(first + column));
+    let sources: Vec<Option<usize>> = sources.collect();
+    let mut plan = load::project_after(&planner, plan, first, &name, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &update.returning {
         let mut ids = RowIds::default();
         let rows = query::keep(statement, &plan, |batch| {
-            typed_after_id(&rules, &ids.take(batch)?)
+            typed_after(&rules, first, &ids.take(batch)?)
         })?;
-        let without_ids = rows.project(&after_ids(&table))?;
-        let result = returning(statement, &alias, items, &without_ids)?;
+        let items = beside.returned(items, &alias);
+        let without_ids = rows.project(&values_first(first, &table))?;
+        let result = returning(statement, &alias, &items, &without_ids)?;
         returned = Some(result);
-        plan = rows_plan(&rows)?;
+        let values = first..first + table.columns.len();
+        plan = rows_plan(&rows.project(&std::iter::once(0).chain(values).collect::<Vec<_>>())?)?;
     }
     let rows = load::replace(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
     Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
 }
 
-/// Rows whose ids come first, with the table's exact types.
-fn typed_after_id(rules: &RowRules, batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns: Vec<usize> = (1..batch.num_columns()).collect();
+/// Rows with the table's exact types behind the first columns, of which there are so many.
+fn typed_after(rules: &RowRules, first: usize, batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns: Vec<usize> = (first..batch.num_columns()).collect();
     let typed = rules.typed(&batch.project(&columns)?)?;
-    let fields = batch.schema_ref().fields().iter().take(1);
+    let fields = batch.schema_ref().fields().iter().take(first);
     let fields = fields.chain(typed.schema_ref().fields()).cloned();
-    let arrays = batch.columns().iter().take(1).chain(typed.columns());
+    let arrays = batch.columns().iter().take(first).chain(typed.columns());
     let schema = Schema::new(fields.collect::<Vec<_>>());
     Ok(RecordBatch::try_new(
         Arc::new(schema),
@@ -370,9 +386,11 @@ fn typed_after_id(rules: &RowRules, batch: &RecordBatch) -> Result<RecordBatch> 
     )?)
 }
 
-/// Places of a table's columns in rows whose ids come first.
-fn after_ids(table: &TableVersion) -> Vec<usize> {
-    (1..=table.columns.len()).collect()
+/// Places of a table's columns, and then of what stands between them and the ids, in rows with so many columns before the table's.
+fn values_first(first: usize, table: &TableVersion) -> Vec<usize> {
+    (first..first + table.columns.len())
+        .chain(1..first)
+        .collect()
 }
 
 /// `alias.column`
@@ -409,7 +427,7 @@ fn named(expr: Expr, name: String) -> SelectItem {
 }
 
 /// Table name and alias of the table that UPDATE or DELETE changes.
-pub(super) fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
+pub(in crate::exec) fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
     match factor {
         TableFactor::Table { name, alias, .. } => {
             Ok((name.clone(), alias.as_ref().map(|a| a.name.clone())))
@@ -512,12 +530,14 @@ pub(in crate::exec) fn found_by_delete<'a>(
     let (name, write) = statement.resolve_for_write(&name)?;
     let table = table_of(statement.snapshot(), &name)?;
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
+    let using = delete.using.clone().unwrap_or_default();
+    let beside = Beside::named(statement, &using, delete.returning.as_deref(), &table)?;
     let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
     if delete.returning.is_some() {
+        items.extend(beside.values());
         let columns = table.columns.iter().enumerate();
         items.extend(columns.map(|(i, c)| named(column_of(&alias, &c.name), format!("$old{i}"))));
     }
-    let using = delete.using.clone().unwrap_or_default();
     let plan = target_plan(
         statement,
         &name,
@@ -533,6 +553,7 @@ pub(in crate::exec) fn found_by_delete<'a>(
         alias,
         write,
         plan,
+        beside,
     })
 }
 
@@ -547,6 +568,7 @@ pub(in crate::exec) fn delete(
         alias,
         mut write,
         plan,
+        beside,
     } = found_by_delete(statement, &delete)?;
     if is_all {
         let rows = write.truncate(&name.schema, &name.name)?;
@@ -559,11 +581,13 @@ pub(in crate::exec) fn delete(
             let mut ids = RowIds::default();
             let planner = statement.planner();
             let rules = RowRules::new(&planner, &name.name, &table.columns, &[])?;
+            let first = 1 + beside.count();
             let rows = query::keep(statement, &plan, |batch| {
-                typed_after_id(&rules, &ids.take(batch)?)
+                typed_after(&rules, first, &ids.take(batch)?)
             })?;
-            let rows = rows.project(&after_ids(&table))?;
-            let returned = returning(statement, &alias, items, &rows)?;
+            let rows = rows.project(&values_first(first, &table))?;
+            let items = beside.returned(items, &alias);
+            let returned = returning(statement, &alias, &items, &rows)?;
             (ids, Some(returned))
         }
     };

@@ -1,6 +1,7 @@
 //! Rows: written, changed, deleted, locked and found by their key; what VALUES spells out and RETURNING gives.
 
 pub(super) mod append;
+pub(super) mod beside;
 pub(super) mod computed;
 pub(super) mod conditions;
 mod declared;
