@@ -1,9 +1,9 @@
 //! What excuses a difference of a statement that changes rows. Each stands in docs/DIFFERENCES.md.
 
 use super::run_statement::Outcome;
-use super::seen::{Excuse, IN_TRANSACTION, Seen, both, other_rows_alone};
+use super::seen::{Excuse, Seen, both, other_rows_alone};
 use hushdb::ErrorKind;
-use hushdb_querygen::{Action, Answer, Expression, Insert, Rows, Table, Value};
+use hushdb_querygen::{Action, Answer, Expression, Insert, Rows, Rule, Table, Value};
 
 /// The excuses. Behind a statement stands how its tables are made.
 pub(super) const EXCUSES: [Excuse; 13] = [
@@ -70,19 +70,7 @@ pub(super) const EXCUSES: [Excuse; 13] = [
     },
     Excuse {
         name: "when a foreign key is looked up",
-        applies: |seen| {
-            let says = |error: &String| error.contains("Violates foreign key constraint");
-            match seen.ours {
-                Outcome::Rows(_) => seen.theirs.as_ref().is_err_and(says),
-                // DuckDB finds a key that the transaction has taken away.
-                Outcome::Error(ErrorKind::Constraint, text) => {
-                    text.contains("a key does not exist in the referenced table")
-                        && seen.sql.ends_with(IN_TRANSACTION)
-                        && seen.theirs.is_ok()
-                }
-                _ => false,
-            }
-        },
+        applies: foreign_key_is_found,
     },
     Excuse {
         name: "RETURNING of MERGE with NOT MATCHED BY SOURCE",
@@ -190,6 +178,27 @@ const VALUE_ERRORS: [ErrorKind; 3] = [
 
 const GENERATED: &str = " GENERATED ALWAYS AS ";
 
+/// DuckDB finds rows that the statement takes away or changes, and those of which its transaction has done so.
+fn foreign_key_is_found(seen: &Seen<'_>) -> bool {
+    let Some((change, table)) = seen.change else {
+        return false;
+    };
+    match (seen.ours, seen.theirs) {
+        (Outcome::Rows(_), Err(theirs)) => {
+            let takes_alone = matches!(change.action, Action::Delete | Action::Truncate);
+            let is_changed = !takes_alone && !change.adds_alone();
+            theirs.contains("is still referenced by a foreign key in a different table")
+                && (is_changed || seen.touched.iter().any(|other| *other != table.name))
+        }
+        (Outcome::Error(ErrorKind::Constraint, text), Ok(_)) => {
+            let is_touched = |rule: &Rule| matches!(rule, Rule::References(_, parent, _) if seen.touched.contains(parent));
+            text.contains("a key does not exist in the referenced table")
+                && table.rules.iter().any(is_touched)
+        }
+        _ => false,
+    }
+}
+
 fn is_insert(seen: &Seen<'_>) -> bool {
     seen.sql.starts_with("INSERT ")
 }
@@ -288,6 +297,7 @@ fn keys_of_rows<'a>(insert: &'a Insert, table: &Table) -> Vec<Vec<Vec<Option<&'a
 
 #[cfg(test)]
 mod tests {
+    use super::super::theirs::Reply;
     use super::*;
     use hushdb_querygen::{Change, Column, ColumnType};
 
@@ -327,24 +337,72 @@ mod tests {
             rows: Rows::Values(rows.iter().map(row).collect()),
             conflict: None,
         };
-        let change = Change {
-            table: table.name.clone(),
+        let change = change(Action::Insert(Box::new(insert)));
+        excuse_of((&change, table), &[], (ours, &Ok(theirs.clone())))
+    }
+
+    fn change(action: Action) -> Change {
+        Change {
+            table: "t0".to_owned(),
             alias: None,
-            action: Action::Insert(Box::new(insert)),
+            action,
             partner: None,
             filter: None,
             returns_all: true,
             returning: vec![],
-        };
+        }
+    }
+
+    fn excuse_of(
+        (change, table): (&Change, &Table),
+        touched: &[String],
+        (ours, theirs): (&Outcome, &Reply),
+    ) -> Option<&'static str> {
+        let sql = change.to_string();
         let seen = Seen {
-            sql: &change.to_string(),
-            ordered: false,
-            change: Some((&change, table)),
-            ours,
-            theirs: &Ok(theirs.clone()),
+            change: Some((change, table)),
+            touched,
+            ..Seen::of(&sql, ours, theirs)
         };
         let excuse = EXCUSES.iter().find(|excuse| (excuse.applies)(&seen));
         excuse.map(|excuse| excuse.name)
+    }
+
+    #[test]
+    fn foreign_keys_of_rows_that_are_taken_away_or_changed_are_excused() {
+        let error = |text: &str| {
+            Err(format!(
+                "Constraint Error: Violates foreign key constraint because key \"c0: 1\" {text}"
+            ))
+        };
+        let named = error("is still referenced by a foreign key in a different table");
+        let ours = Outcome::Rows(answer(&["1"]));
+        let plain = table(&[""]);
+        let touched = ["t1".to_owned()];
+        let found = |action, touched: &[String], theirs: &Reply| {
+            excuse_of((&change(action), &plain), touched, (&ours, theirs)).is_some()
+        };
+        assert!(found(Action::Update(vec![]), &[], &named));
+        assert!(found(Action::Delete, &touched, &named));
+        assert!(!found(Action::Delete, &[], &named));
+        assert!(!found(Action::Delete, &["t0".to_owned()], &named));
+        let unknown = error("does not exist in the referenced table");
+        assert!(!found(Action::Update(vec![]), &touched, &unknown));
+
+        let text =
+            "Violates foreign key constraint because a key does not exist in the referenced table";
+        let ours = Outcome::Error(ErrorKind::Constraint, text.to_owned());
+        let child = Table {
+            rules: vec![Rule::References("c0".into(), "t1".into(), "c0".into())],
+            ..table(&[""])
+        };
+        let found = |table, touched: &[String]| {
+            let change = change(Action::Update(vec![]));
+            excuse_of((&change, table), touched, (&ours, &Ok(answer(&["1"])))).is_some()
+        };
+        assert!(found(&child, &touched));
+        assert!(!found(&child, &[]) && !found(&plain, &touched));
+        assert!(!found(&child, &["t2".to_owned()]));
     }
 
     fn answer(rows: &[&str]) -> Answer {

@@ -201,13 +201,7 @@ fn one(differ: &mut Differ, name: &str, kind: &str, chosen: &[String]) -> Result
             return Ok(false);
         }
     }
-    let verdict = judge(&Seen {
-        sql: &sql,
-        ordered: false,
-        change: None,
-        ours: &ours,
-        theirs: &theirs,
-    });
+    let verdict = judge(&Seen::of(&sql, &ours, &theirs));
     differ.tally.add(verdict);
     let Verdict::Failure(_) = verdict else {
         return Ok(true);

@@ -162,13 +162,7 @@ impl Differ {
             if is_refused {
                 return Ok(Filled::Refused);
             }
-            let verdict = judge(&Seen {
-                sql: &sql,
-                ordered: false,
-                change: None,
-                ours: &ours,
-                theirs: &theirs,
-            });
+            let verdict = judge(&Seen::of(&sql, &ours, &theirs));
             if made != theirs.is_ok() {
                 if let Verdict::Excused(_) = verdict {
                     return Ok(Filled::Refused);
@@ -187,11 +181,8 @@ impl Differ {
         let ordered = !case.query.order.is_empty();
         let (ours, theirs) = self.run(&sql)?;
         let verdict = judge(&Seen {
-            sql: &with_views(sql, &case.world),
             ordered,
-            change: None,
-            ours: &ours,
-            theirs: &theirs,
+            ..Seen::of(&with_views(sql, &case.world), &ours, &theirs)
         });
         if theirs.is_err_and(|error| is_fatal(&error)) {
             self.fill(&case.world)?;
@@ -212,11 +203,8 @@ impl Differ {
         let theirs = self.theirs.run(&case.query.to_string())?;
         self.theirs.fill(&case.world)?;
         Ok(judge(&Seen {
-            sql: "",
             ordered: !case.query.order.is_empty(),
-            change: None,
-            ours,
-            theirs: &theirs,
+            ..Seen::of("", ours, &theirs)
         }) == Verdict::Same)
     }
 
@@ -228,6 +216,7 @@ impl Differ {
     /// Shrinks a failure and tells of it, if none was like it.
     fn explain(&mut self, case: Case, verdict: Verdict, n: u64) -> Result<()> {
         let mut open = case.world.clone();
+        let drawn = case.query.to_string();
         let small = shrink(case, &mut |candidate| {
             if candidate.world != open {
                 open = candidate.world.clone();
@@ -245,7 +234,9 @@ impl Differ {
             text.push_str(&format!("  {statement};\n"));
         }
         let (ours, theirs) = (shown_outcome(&ours), shown_reply(&theirs));
-        text.push_str(&format!("  {sql};\n  hushdb: {ours}\n  duckdb: {theirs}"));
+        text.push_str(&format!(
+            "  {sql};\n  hushdb: {ours}\n  duckdb: {theirs}\n  drawn as: {drawn}"
+        ));
         self.fail(&text, &format!("{verdict:?} {sql} {}", error_of(&ours)))
     }
 

@@ -5,7 +5,7 @@
 
 use super::judge::{Verdict, judge};
 use super::run_statement::{Outcome, outcome};
-use super::seen::{IN_TRANSACTION, Seen};
+use super::seen::Seen;
 use super::theirs::Reply;
 use super::{Differ, Filled, Plan, error_of, shown_outcome, shown_reply, with_views};
 use crate::failure::Result;
@@ -81,13 +81,7 @@ impl Differ {
         let all: Vec<_> = (0..world.tables.len()).collect();
         let tables = self.tables(&world, &all)?;
         let rows = tables.into_iter().map(|(_, ours, theirs)| {
-            let seen = Seen {
-                sql: "",
-                ordered: false,
-                change: None,
-                ours: &ours,
-                theirs: &theirs,
-            };
+            let seen = Seen::of("", &ours, &theirs);
             (judge(&seen) == Verdict::Same).then(|| theirs.unwrap_or_default())
         });
         let rows: Option<Vec<_>> = rows.collect();
@@ -101,7 +95,7 @@ impl Differ {
     /// Runs a statement of a script. Says whether others can follow.
     fn next(&mut self, open: &mut Open, statement: Statement, n: u64) -> Result<bool> {
         let was_in_transaction = open.script.is_in_transaction();
-        let step = self.step(&open.world, &statement, was_in_transaction)?;
+        let step = self.step(&open.world, &open.script, &statement)?;
         self.tally.add(step.verdict);
         open.script.statements.push(statement);
         if let Verdict::Failure(_) = step.verdict {
@@ -124,26 +118,23 @@ impl Differ {
         Ok(true)
     }
 
-    fn step(&mut self, world: &World, statement: &Statement, in_transaction: bool) -> Result<Step> {
+    fn step(&mut self, world: &World, before: &Script, statement: &Statement) -> Result<Step> {
         let sql = statement.to_string();
         let ours = outcome(|| self.ours.execute(&sql));
         let theirs = match statement {
             Statement::Change(change) if !change.returns_rows() => self.theirs.count(&sql)?,
             _ => self.theirs.run(&sql)?,
         };
-        let mut sql = with_definitions(sql, world);
-        if in_transaction {
-            sql.push_str(IN_TRANSACTION);
-        }
+        let sql = with_definitions(sql, world);
+        let touched = before.touched_tables();
         let verdict = judge(&Seen {
-            sql: &sql,
             ordered: matches!(statement, Statement::Query(query) if !query.order.is_empty()),
             change: match statement {
                 Statement::Change(change) => changed_table(change, world),
                 _ => None,
             },
-            ours: &ours,
-            theirs: &theirs,
+            touched: &touched,
+            ..Seen::of(&sql, &ours, &theirs)
         });
         let mut step = Step {
             verdict,
@@ -151,7 +142,12 @@ impl Differ {
             tables: vec![],
         };
         if matches!(verdict, Verdict::Same | Verdict::BothFail) {
-            self.look_after(&mut step, world, (statement, &sql), in_transaction)?;
+            self.look_after(
+                &mut step,
+                world,
+                (statement, &sql),
+                before.is_in_transaction(),
+            )?;
         }
         Ok(step)
     }
@@ -178,14 +174,7 @@ impl Differ {
         }
         step.tables = self.tables(world, &changed)?;
         for (_, ours, theirs) in &step.tables {
-            let seen = Seen {
-                sql,
-                ordered: false,
-                change: None,
-                ours,
-                theirs,
-            };
-            match judge(&seen) {
+            match judge(&Seen::of(sql, ours, theirs)) {
                 Verdict::Same => {}
                 Verdict::Excused(rule) => step.verdict = Verdict::Excused(rule),
                 _ => {
@@ -224,8 +213,7 @@ impl Differ {
         let before = Script {
             statements: before.to_vec(),
         };
-        self.step(&case.world, last, before.is_in_transaction())
-            .map(Some)
+        self.step(&case.world, &before, last).map(Some)
     }
 
     /// Shrinks a script whose last statement fails, and tells of it.

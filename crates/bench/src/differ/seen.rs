@@ -4,9 +4,6 @@ use super::run_statement::Outcome;
 use super::theirs::Reply;
 use hushdb_querygen::{Answer, Change, Table};
 
-/// Behind a statement that is not alone in its transaction.
-pub(super) const IN_TRANSACTION: &str = " -- in a transaction";
-
 /// What came of a statement in both engines.
 pub(super) struct Seen<'a> {
     /// The statement, and what is behind the views that it names.
@@ -15,8 +12,24 @@ pub(super) struct Seen<'a> {
     pub(super) ordered: bool,
     /// What it changes, and in which table; nothing of a query.
     pub(super) change: Option<(&'a Change, &'a Table)>,
+    /// The tables whose rows its transaction has taken away or changed before.
+    pub(super) touched: &'a [String],
     pub(super) ours: &'a Outcome,
     pub(super) theirs: &'a Reply,
+}
+
+impl<'a> Seen<'a> {
+    /// What came of a query in no order.
+    pub(super) fn of(sql: &'a str, ours: &'a Outcome, theirs: &'a Reply) -> Self {
+        Self {
+            sql,
+            ordered: false,
+            change: None,
+            touched: &[],
+            ours,
+            theirs,
+        }
+    }
 }
 
 /// A difference that is meant, or that SQL leaves open.

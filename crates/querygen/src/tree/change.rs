@@ -146,9 +146,31 @@ impl Script {
         });
         words.next() == Some("BEGIN")
     }
+
+    /// The tables whose rows the open transaction has taken away or changed.
+    pub fn touched_tables(&self) -> Vec<String> {
+        if !self.is_in_transaction() {
+            return vec![];
+        }
+        let of_transaction = self.statements.iter().rev().map_while(|one| match one {
+            Statement::Transaction(_) => None,
+            Statement::Query(_) => Some(None),
+            Statement::Change(change) => Some((!change.adds_alone()).then(|| change.table.clone())),
+        });
+        of_transaction.flatten().collect()
+    }
 }
 
 impl Change {
+    /// Whether it leaves the rows that are there.
+    pub fn adds_alone(&self) -> bool {
+        let Action::Insert(insert) = &self.action else {
+            return false;
+        };
+        let updates = |met: &Conflict| !met.sets.is_empty();
+        insert.instead != "OR REPLACE" && !insert.conflict.as_ref().is_some_and(updates)
+    }
+
     /// Whether its rows are shown.
     pub fn returns_rows(&self) -> bool {
         self.returns_all || !self.returning.is_empty()
