@@ -7,7 +7,8 @@ use crate::running::Running;
 use crate::session::Session;
 use crate::value::Value;
 use datafusion::arrow::datatypes::SchemaRef;
-use hushdb_sql::{ColumnName, Result};
+use datafusion::sql::sqlparser::ast;
+use hushdb_sql::{ColumnName, Result, Statement as Parsed, changes_within};
 use hushdb_storage::ColumnType;
 use std::fmt;
 use std::sync::Arc;
@@ -86,6 +87,16 @@ impl PreparedStatement {
     /// The statement's first words; see [`QueryResult::command`].
     pub fn command(&self) -> &'static str {
         self.prepared.statement.command()
+    }
+
+    /// Whether it is a query, of which no part changes rows.
+    pub fn is_query(&self) -> bool {
+        match &self.prepared.statement {
+            Parsed::Sql(ast) => {
+                matches!(**ast, ast::Statement::Query(_)) && matches!(changes_within(ast), Ok(None))
+            }
+            _ => false,
+        }
     }
 
     /// How many values the statement takes.

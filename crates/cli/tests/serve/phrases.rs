@@ -475,6 +475,12 @@ fn changes_give_what_is_beside_them_and_within_with() {
         }
         client.run("COMMIT").unwrap();
     }
+    client.run("BEGIN").unwrap();
+    let declared =
+        "DECLARE c CURSOR FOR WITH gone AS (DELETE FROM s RETURNING *) SELECT * FROM gone";
+    assert_eq!(client.run(declared).unwrap_err().sqlstate, "0A000");
+    client.run("ROLLBACK").unwrap();
+    assert_eq!(client.rows("SELECT count(*) > 0 FROM s"), [["t"]]);
     server.stop();
 }
 

@@ -80,17 +80,25 @@ pub(super) fn as_one<T>(
         let done = work();
         if let Some(open) = session.transaction.lock().as_mut() {
             if done.is_err() {
-                open.rollback_to(WHOLE)?;
+                open.undo_to(WHOLE)?;
             }
             open.release(WHOLE)?;
         }
         return done;
     }
+    /// Ends it also where the work panics.
+    struct Ended<'a>(&'a Session);
+    impl Drop for Ended<'_> {
+        fn drop(&mut self) {
+            drop(self.0.transaction.lock().take());
+        }
+    }
     *session.transaction.lock() = Some(OpenTransaction::new(false, waits.cloned()));
-    let done = work();
+    let ended = Ended(session);
+    let done = work()?;
     let open = session.transaction.lock().take();
-    let done = done?;
     open.map_or(Ok(()), OpenTransaction::commit_keeping_locks)?;
+    drop(ended);
     Ok(done)
 }
 

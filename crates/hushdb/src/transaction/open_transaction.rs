@@ -280,6 +280,14 @@ impl OpenTransaction {
 
     /// Undoes everything since a savepoint, which stays. Heals a transaction that was aborted since.
     pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        self.undo_to(name)?;
+        // Results that are still being read belong to what was undone.
+        self.aborted = Arc::default();
+        Ok(())
+    }
+
+    /// The same for a part of a statement, whose error may still abort the transaction.
+    pub(crate) fn undo_to(&mut self, name: &str) -> Result<()> {
         let at = self.find(name)?;
         self.savepoints.truncate(at + 1);
         let mark = self.savepoints.last();
@@ -294,8 +302,6 @@ impl OpenTransaction {
         if let (Some(waits), Some(mark)) = (&self.waits, mark) {
             waits.undo_advisory_locks(mark.locks);
         }
-        // Results that are still being read belong to what was undone.
-        self.aborted = Arc::default();
         Ok(())
     }
 

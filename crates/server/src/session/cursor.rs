@@ -10,7 +10,7 @@ use crate::sql_error::SqlError;
 use crate::words::{Kind, Words};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use hushdb::{QueryResult, ResultKind};
+use hushdb::{PreparedStatement, QueryResult, ResultKind, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -152,8 +152,24 @@ pub(super) fn close(words: &mut Words<'_>) -> Result<Command, SqlError> {
 }
 
 impl Session {
+    /// Runs a query whose rows are fetched later.
+    pub(super) fn declare_over(
+        &mut self,
+        name: &str,
+        hold: bool,
+        query: &PreparedStatement,
+        values: &[Value],
+    ) -> Result<(), Fail> {
+        self.may_declare(name, hold)?;
+        if !query.is_query() {
+            return Err(SqlError::missing("a cursor over a statement that changes rows").into());
+        }
+        let result = query.execute(values)?;
+        Ok(self.declared(name, hold, result)?)
+    }
+
     /// Whether a cursor may be declared now.
-    pub(super) fn may_declare(&self, name: &str, hold: bool) -> Result<(), SqlError> {
+    fn may_declare(&self, name: &str, hold: bool) -> Result<(), SqlError> {
         if self.block == Block::None && !hold {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new("25P01", message));
@@ -169,7 +185,7 @@ impl Session {
     }
 
     /// Keeps a result to fetch from.
-    pub(super) fn declared(
+    fn declared(
         &mut self,
         name: &str,
         hold: bool,

@@ -224,9 +224,8 @@ impl Session {
         let done = |tag: &str| Ok(Some(Answer::Tag(tag.into())));
         match command {
             Command::Declare { name, query, hold } => {
-                self.may_declare(name, *hold)?;
-                let result = self.connection.run(query)?;
-                self.declared(name, *hold, result)?;
+                let statement = self.connection.prepare(query)?;
+                self.declare_over(name, *hold, &statement, &[])?;
                 done("DECLARE CURSOR")
             }
             Command::Fetch { name, rows, moves } => match moves {

@@ -348,9 +348,7 @@ impl Session {
         if let (Some(statement), Command::Declare { name, hold, .. }) =
             (&portal.prepared.statement, command)
         {
-            self.may_declare(name, *hold)?;
-            let result = statement.execute(&portal.values)?;
-            self.declared(name, *hold, result)?;
+            self.declare_over(name, *hold, statement, &portal.values)?;
             return Ok(State::Done("DECLARE CURSOR".to_owned()));
         }
         if let Some(answer) = self.of_server(command)? {
