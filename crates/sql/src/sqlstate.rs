@@ -39,6 +39,8 @@ pub const UNKNOWN_DATABASE: &str = "3D000";
 pub const UNKNOWN_SCHEMA: &str = "3F000";
 /// `duplicate_column`.
 pub const DUPLICATE_COLUMN: &str = "42701";
+/// A name that two tables or queries of a statement have.
+pub const DUPLICATE_ALIAS: &str = "42712";
 /// `ambiguous_column`.
 const AMBIGUOUS_COLUMN: &str = "42702";
 /// `undefined_column`.

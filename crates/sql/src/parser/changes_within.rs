@@ -10,15 +10,13 @@
 //! What must hold: each part is run once, in the order of the text; what a later one names is what an earlier one gave. Queries that nobody
 //! names are not run.
 
-use super::with_changes::{Put, are_in, change_of, is_target, shadowed, take_change, without_with};
+use super::with_changes::{Put, are_in, change_of, take_change, without_with};
 use crate::error::{Error, Result};
 use crate::reading::query_of;
-use crate::walk::visit;
 use sqlparser::ast::{
-    self, Cte, Ident, ObjectName, SelectItem, Statement, TableFactor, TableWithJoins, Visitor,
+    Cte, Ident, ObjectName, SelectItem, Statement, TableFactor, TableWithJoins,
     WildcardAdditionalOptions, With,
 };
-use std::ops::ControlFlow;
 
 /// A statement taken apart.
 #[derive(Debug)]
@@ -49,38 +47,65 @@ pub fn changes_within(statement: &Statement) -> Result<Option<ChangesWithin>> {
         cte_tables: vec![],
         ..with.clone()
     });
-    let mut tables = with.cte_tables;
+    let mut put = Put::default();
     let mut parts = vec![];
-    while !tables.is_empty() {
-        let mut table = tables.remove(0);
+    for mut table in with.cte_tables {
         let place = format!("$with{}", parts.len());
-        let mut put = Put::new(&table.alias, named(Ident::with_quote('"', &place)));
-        for later in &mut tables {
-            if change_of(&later.query).is_some_and(|later| is_target(later, &table.alias.name)) {
-                return Err(shadowed());
-            }
-            put.put_into(&mut later.query)?;
-        }
-        if is_target(&rest, &table.alias.name) {
-            return Err(shadowed());
-        }
-        put.put_into(&mut rest)?;
         let change = change_of(&table.query);
-        if put.times > 0 && change.is_some_and(|change| !returns(change)) {
-            let name = &table.alias.name.value;
-            return Err(Error::unsupported(format!(
-                "WITH query \"{name}\" does not have a RETURNING clause"
-            )));
-        }
-        if let (None, Some(with)) = (change, &recursive) {
+        change.map_or(Ok(()), |change| put.refuse_target(change))?;
+        let is_change = change.is_some();
+        let named_by_it = put.put_into(&mut table.query)?;
+        put.know(table.alias.clone(), named(Ident::with_quote('"', &place)))?;
+        let name = table.alias.name.value.clone();
+        if let (false, Some(with)) = (is_change, &recursive) {
             table = of_itself(table, with)?;
         }
         let mut part = Statement::Query(table.query);
         without_with(&mut part)?;
-        parts.push((place, part));
+        parts.push(Part {
+            name,
+            is_change,
+            names: named_by_it,
+            place,
+            part,
+        });
     }
-    let parts = without_unnamed(parts, &rest);
+    put.refuse_target(&rest)?;
+    let names = put.put_into(&mut rest)?;
+    let parts = named_ones(parts, names)?;
     Ok(Some(ChangesWithin { parts, rest }))
+}
+
+struct Part {
+    name: String,
+    is_change: bool,
+    /// Numbers of the parts before it that it names.
+    names: Vec<usize>,
+    place: String,
+    part: Statement,
+}
+
+/// The parts but for queries that neither the rest, which names these, nor a part after them names.
+fn named_ones(parts: Vec<Part>, by_rest: Vec<usize>) -> Result<Vec<(String, Statement)>> {
+    let mut named = vec![false; parts.len()];
+    by_rest.into_iter().for_each(|number| named[number] = true);
+    let mut kept = vec![];
+    for (number, part) in parts.into_iter().enumerate().rev() {
+        if named[number] && !returns(&part.part) {
+            return Err(Error::unsupported(format!(
+                "WITH query \"{}\" does not have a RETURNING clause",
+                part.name
+            )));
+        }
+        if named[number] || part.is_change {
+            part.names
+                .into_iter()
+                .for_each(|number| named[number] = true);
+            kept.push((part.place, part.part));
+        }
+    }
+    kept.reverse();
+    Ok(kept)
 }
 
 /// A table that is called so, or the rows of a query of WITH.
@@ -99,12 +124,12 @@ fn named(name: Ident) -> TableFactor {
     }
 }
 
-fn returns(change: &Statement) -> bool {
-    match change {
+fn returns(part: &Statement) -> bool {
+    match part {
         Statement::Insert(insert) => insert.returning.is_some(),
         Statement::Update(update) => update.returning.is_some(),
         Statement::Delete(delete) => delete.returning.is_some(),
-        _ => false,
+        _ => true,
     }
 }
 
@@ -122,38 +147,6 @@ fn of_itself(table: Cte, with: &With) -> Result<Cte> {
         ..with.clone()
     });
     Ok(Cte { query, ..itself })
-}
-
-/// The parts but for queries that none after them names.
-fn without_unnamed(parts: Vec<(String, Statement)>, rest: &Statement) -> Vec<(String, Statement)> {
-    let mut kept: Vec<(String, Statement)> = vec![];
-    for (place, part) in parts.into_iter().rev() {
-        let is_query = matches!(part, Statement::Query(_));
-        let by_part = kept.iter().any(|(_, later)| names(later, &place));
-        let is_named = by_part || names(rest, &place);
-        if !is_query || is_named {
-            kept.push((place, part));
-        }
-    }
-    kept.reverse();
-    kept
-}
-
-fn names(statement: &Statement, place: &str) -> bool {
-    struct Named<'a>(&'a str);
-    impl Visitor for Named<'_> {
-        type Break = ();
-
-        fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-            match name.0.as_slice() {
-                [ast::ObjectNamePart::Identifier(name)] if name.value == self.0 => {
-                    ControlFlow::Break(())
-                }
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    visit(statement, &mut Named(place)).is_break()
 }
 
 #[cfg(test)]

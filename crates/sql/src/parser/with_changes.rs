@@ -3,10 +3,13 @@
 //! What must hold: a query that depends on itself, or that is named more often than once and is not the same each time, is refused.
 
 use crate::error::{Error, Result};
+use crate::names::folded;
+use crate::sqlstate;
 use crate::walk::{finish, visit_mut};
 use sqlparser::ast::{
-    self, Ident, Query, SetExpr, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
+    self, Query, SetExpr, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// Takes WITH out of a statement that changes rows.
@@ -42,28 +45,24 @@ pub(super) fn without_with(statement: &mut Statement) -> Result<()> {
         *statement = change;
         return Ok(());
     }
-    let mut tables = with.cte_tables;
-    while !tables.is_empty() {
-        let table = tables.remove(0);
-        if is_target(&change, &table.alias.name) {
-            return Err(shadowed());
-        }
+    let (mut put, mut all) = (Put::default(), vec![]);
+    for mut table in with.cte_tables {
+        all.extend(put.put_into(&mut table.query)?);
         let query = TableFactor::Derived {
             lateral: false,
             subquery: table.query,
             alias: None,
             sample: None,
         };
-        let mut put = Put::new(&table.alias, query);
-        for later in &mut tables {
-            put.put_into(&mut later.query)?;
-        }
-        put.put_into(&mut change)?;
-        if put.times > 1 {
-            return Err(Error::unsupported(
-                "a query of WITH that an UPDATE or DELETE names more often than once is not there yet",
-            ));
-        }
+        put.know(table.alias, query)?;
+    }
+    put.refuse_target(&change)?;
+    all.extend(put.put_into(&mut change)?);
+    all.sort_unstable();
+    if all.windows(2).any(|two| two[0] == two[1]) {
+        return Err(Error::unsupported(
+            "a query of WITH that an UPDATE or DELETE names more often than once is not there yet",
+        ));
     }
     *statement = change;
     Ok(())
@@ -99,60 +98,88 @@ pub(super) fn take_change(query: &mut Query) -> Option<Statement> {
     }
 }
 
-pub(super) fn shadowed() -> Error {
+fn shadowed() -> Error {
     Error::unsupported(
         "a query of WITH that is called like another table of the UPDATE or DELETE is not there yet",
     )
 }
 
-/// Whether a statement changes a table of that name.
-pub(super) fn is_target(change: &Statement, name: &Ident) -> bool {
-    let named = |table: &ast::TableWithJoins| match &table.relation {
-        TableFactor::Table { name: of, .. } => is_named(of, name),
-        _ => false,
-    };
-    match change {
-        Statement::Update(update) => named(&update.table),
+/// The tables that a statement changes, where their names could be those of queries.
+fn targets(change: &Statement) -> impl Iterator<Item = &ast::ObjectName> {
+    let tables = match change {
+        Statement::Update(update) => std::slice::from_ref(&update.table),
         Statement::Delete(delete) => match &delete.from {
             ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables) => {
-                tables.iter().any(named)
+                tables.as_slice()
             }
         },
-        _ => false,
-    }
+        _ => &[],
+    };
+    tables.iter().filter_map(|table| match &table.relation {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    })
 }
 
-fn is_named(of: &ast::ObjectName, name: &Ident) -> bool {
-    match of.0.as_slice() {
-        [part] => part
-            .as_ident()
-            .is_some_and(|part| part.value.eq_ignore_ascii_case(&name.value)),
-        _ => false,
-    }
-}
-
-/// Puts a query, or what has its rows, where its name stands.
+/// Puts queries, or what has their rows, where their names stand.
+#[derive(Default)]
 pub(super) struct Put {
+    /// By name, in small letters.
+    known: HashMap<String, Known>,
+    /// The numbers of those that were put.
+    put: Vec<usize>,
+}
+
+struct Known {
+    number: usize,
     alias: TableAlias,
     rows: TableFactor,
-    /// How often it stood there.
-    pub(super) times: usize,
 }
 
 impl Put {
-    /// Puts `rows`, a query or a table without an alias, where the name of a query of WITH stands.
-    pub(super) fn new(alias: &TableAlias, rows: TableFactor) -> Self {
-        Self {
-            alias: alias.clone(),
+    /// From now on `rows`, a query or a table without an alias, stand where the name of a query of WITH does. Names are numbered as they come.
+    ///
+    /// # Errors
+    /// `Binder` for a name that is known.
+    pub(super) fn know(&mut self, alias: TableAlias, rows: TableFactor) -> Result<()> {
+        let known = Known {
+            number: self.known.len(),
+            alias,
             rows,
-            times: 0,
+        };
+        let name = known.alias.name.value.clone();
+        match self.known.insert(folded(&name), known) {
+            None => Ok(()),
+            Some(_) => Err(Error::binder(format!(
+                "WITH query name \"{name}\" specified more than once"
+            ))
+            .with_sqlstate(sqlstate::DUPLICATE_ALIAS)),
         }
     }
 
+    /// Gives the number of each name that was replaced.
+    ///
     /// # Errors
     /// `Unsupported` where another query of WITH has the same name.
-    pub(super) fn put_into(&mut self, tree: &mut impl VisitMut) -> Result<()> {
-        finish(visit_mut(tree, self))
+    pub(super) fn put_into(&mut self, tree: &mut impl VisitMut) -> Result<Vec<usize>> {
+        finish(visit_mut(tree, self))?;
+        Ok(std::mem::take(&mut self.put))
+    }
+
+    /// # Errors
+    /// `Unsupported` where a statement changes a table that is called like a query.
+    pub(super) fn refuse_target(&self, change: &Statement) -> Result<()> {
+        match targets(change).any(|name| self.find(name).is_some()) {
+            true => Err(shadowed()),
+            false => Ok(()),
+        }
+    }
+
+    fn find(&self, name: &ast::ObjectName) -> Option<&Known> {
+        match name.0.as_slice() {
+            [part] => self.known.get(&folded(&part.as_ident()?.value)),
+            _ => None,
+        }
     }
 }
 
@@ -162,7 +189,7 @@ impl VisitorMut for Put {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         let mut names = tables.map(|table| &table.alias.name.value);
-        match names.any(|name| name.eq_ignore_ascii_case(&self.alias.name.value)) {
+        match names.any(|name| self.known.contains_key(&folded(name))) {
             true => ControlFlow::Break(Box::new(shadowed())),
             false => ControlFlow::Continue(()),
         }
@@ -178,22 +205,23 @@ impl VisitorMut for Put {
         else {
             return ControlFlow::Continue(());
         };
-        if !is_named(name, &self.alias.name) {
+        let Some(known) = self.find(name) else {
             return ControlFlow::Continue(());
-        }
-        self.times += 1;
+        };
         let mut own = alias.take().unwrap_or_else(|| TableAlias {
             explicit: true,
             columns: vec![],
-            ..self.alias.clone()
+            ..known.alias.clone()
         });
         if own.columns.is_empty() {
-            own.columns = self.alias.columns.clone();
+            own.columns = known.alias.columns.clone();
         }
-        *factor = self.rows.clone();
+        let number = known.number;
+        *factor = known.rows.clone();
         if let TableFactor::Derived { alias, .. } | TableFactor::Table { alias, .. } = factor {
             *alias = Some(own);
         }
+        self.put.push(number);
         ControlFlow::Continue(())
     }
 }
