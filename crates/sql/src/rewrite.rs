@@ -15,6 +15,7 @@ mod ordinality;
 mod qualified_stars;
 mod row_values;
 mod scalar_queries;
+mod unnamed_tables;
 mod written;
 
 use super::aggregate_order;
@@ -61,7 +62,9 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+pub use chosen_groups::having_items;
 pub use implicit_lateral::{make_lateral, may_be_lateral};
+pub use unnamed_tables::name_queries;
 
 /// What the meaning of a text depends on beside itself.
 pub struct Place<'a> {
@@ -568,6 +571,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
         select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
     }
     select.flavor = SelectFlavor::Standard;
+    unnamed_tables::name(select);
     samples::bracket(select)?;
     named_windows::resolve_in_select(select)?;
     row_values::group_by_columns(select);

@@ -12,6 +12,7 @@ mod renamed;
 mod rows;
 mod several;
 mod sorted;
+mod stand_ins;
 mod struct_stars;
 mod unnested;
 mod unpacked;
@@ -42,6 +43,7 @@ pub(super) fn expand(planner: &Planner<'_>, statement: &mut ast::Statement) -> R
     if visit(statement, &mut Marks).is_continue() {
         return Ok(());
     }
+    hushdb_sql::name_queries(statement);
     walk::walk(planner, statement, Work::Columns).map(drop)
 }
 
@@ -88,7 +90,7 @@ impl Visitor for Marks {
     }
 
     fn pre_visit_table_factor(&mut self, relation: &ast::TableFactor) -> ControlFlow<()> {
-        match several::in_from(relation) {
+        match several::in_from(relation) || ambiguous::may_be_in_lateral(relation) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -418,11 +420,11 @@ impl Walker<'_> {
                 };
                 let own = unique(&mut taken, name.clone());
                 is_twice |= own != name;
-                items.push(match (own == name, &expr) {
-                    (true, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
-                        SelectItem::UnnamedExpr(expr)
-                    }
-                    _ => SelectItem::ExprWithAlias {
+                // What REPLACE has put there may be a column of another name.
+                let is_name = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                items.push(match is_name && last_name(&expr).as_ref() == Some(&own) {
+                    true => SelectItem::UnnamedExpr(expr),
+                    false => SelectItem::ExprWithAlias {
                         expr,
                         alias: Ident::with_quote('"', own),
                     },

@@ -258,10 +258,15 @@ impl<'a> Planner<'a> {
                 Some([name.database, name.schema, name.name])
             },
             is_scalar: &|name| self.state().scalar_functions().contains_key(name),
-            is_aggregate: &|name| self.state().aggregate_functions().contains_key(name),
+            is_aggregate: &|name| self.is_aggregate(name),
             setting: &|name| self.surroundings.setting(name),
             alike: &|relation| self.alike(relation),
         })
+    }
+
+    /// Whether it is the name of an aggregate.
+    pub(super) fn is_aggregate(&self, name: &str) -> bool {
+        self.state().aggregate_functions().contains_key(name)
     }
 
     /// The names around a table that mean themselves alone, since others differ from them in case alone.

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 /// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates. GROUP BY ALL groups
 /// by such columns, too, also where they stand within what it groups by.
-pub(super) fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
+pub fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
     let Some(having) = &mut select.having else {
         return;
     };

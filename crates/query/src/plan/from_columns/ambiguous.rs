@@ -1,11 +1,11 @@
 //! Names in a query that is a value or a condition of another, for which the planner would take a column of the outer query: several columns
-//! of its own FROM have it, or it is that of an item.
+//! of its own FROM have it, or it is that of an item. So it is in a LATERAL query, and in those within it.
 
 use super::given_names;
 use super::merged_names::names_fields;
-use super::walk::{Walker, is_of_several, unconditional};
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, SetExpr, Visitor};
-use hushdb_sql::walk::visit_own;
+use super::walk::{Walker, is_of_several};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, SetExpr, TableFactor, Visitor};
+use hushdb_sql::walk::{visit, visit_own};
 use hushdb_sql::{Error, Result, folded};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -20,6 +20,33 @@ pub(super) fn may_be_in(expr: &Expr) -> bool {
     selects(query).is_some_and(|select| {
         names_items(select) || is_of_several(select) && !named_alone(select).is_empty()
     })
+}
+
+/// Whether a LATERAL query, or one within it, may have such names.
+pub(super) fn may_be_in_lateral(relation: &TableFactor) -> bool {
+    let TableFactor::Derived {
+        lateral: true,
+        subquery,
+        ..
+    } = relation
+    else {
+        return false;
+    };
+    visit(subquery.as_ref(), &mut NamedAlone).is_break()
+}
+
+/// Stops at a SELECT of several tables that names a column without one.
+struct NamedAlone;
+
+impl Visitor for NamedAlone {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        match is_of_several(select) && !named_alone(select).is_empty() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
 }
 
 fn selects(query: &Query) -> Option<&Select> {
@@ -98,7 +125,7 @@ impl Walker<'_> {
         if names.is_empty() {
             return Ok(());
         }
-        let Ok(columns) = self.columns_of(unconditional(&select.from)) else {
+        let Ok(columns) = self.named_in(&select.from) else {
             return Ok(());
         };
         let mut seen = HashSet::new();

@@ -2,7 +2,7 @@
 //! condition. There it gets the name of the table whose column `*` shows, and everywhere where a table of another join has such a column.
 //! What a right or full join merges is of a table that the planner has for both.
 
-use super::walk::{Column, Walker, unconditional};
+use super::walk::{Column, Walker};
 use super::{given_names, last_name};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, LambdaFunction,
@@ -10,7 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     Visit, VisitMut, VisitorMut,
 };
 use hushdb_sql::walk::{visit_expressions, visit_mut, visit_own_mut};
-use hushdb_sql::{MERGED, Result, column_name, constraint_mut, constraint_of, folded, tables_of};
+use hushdb_sql::{
+    MERGED, Result, column_name, constraint_mut, constraint_of, folded, having_items, tables_of,
+};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -177,6 +179,8 @@ impl Walker<'_> {
         let Some(meant) = self.meant(&select.from, &Merged::of(select)) else {
             return Ok(());
         };
+        // A name in HAVING may be an item's.
+        having_items(select, &|name| self.planner.is_aggregate(name));
         let written = select.projection.clone();
         self.put_within(select, &meant);
         let mut put = meant;
@@ -230,7 +234,7 @@ impl Walker<'_> {
                     relation: relation.clone(),
                     joins: joins.to_vec(),
                 };
-                self.columns_of(unconditional(&[tables]))
+                self.named_in(&[tables])
             };
             let (left, right) = (
                 columns(&tables.relation, before),
@@ -391,7 +395,7 @@ impl Walker<'_> {
 
     /// What the names of merged columns mean. Of what cannot be planned by itself, such as a lateral join, nobody knows it.
     fn meant(&mut self, from: &[TableWithJoins], merged: &Merged) -> Option<PutTables> {
-        let columns = self.columns_of(unconditional(from)).ok()?;
+        let columns = self.named_in(from).ok()?;
         let meant = columns.into_iter().filter(|column| merged.is(column));
         let (alone, beside_others): (Vec<Column>, Vec<Column>) = meant.partition(Column::is_alone);
         let (mut meant, beside_others) = (PutTables::new(alone), PutTables::new(beside_others));
@@ -589,7 +593,7 @@ impl Within<'_, '_> {
         let SetExpr::Select(select) = query.body.as_ref() else {
             return None;
         };
-        let columns = self.walker.columns_of(unconditional(&select.from)).ok()?;
+        let columns = self.walker.named_in(&select.from).ok()?;
         let columns = columns.iter().map(|column| folded(&column.name));
         Some(columns.chain(given_names(select).map(folded)).collect())
     }
