@@ -163,8 +163,8 @@ pub use postgres_views::view_text;
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use recursive_queries::RECURRING;
 pub use rewrite::{
-    AS_JSON, BIT_NOT, Place, TRY_AS_JSON, XOR, having_items, make_lateral, may_be_lateral,
-    name_queries, rewrite, rewrite_expr,
+    AS_JSON, BIT_NOT, Place, TRY_AS_JSON, XOR, group_by_no_constants, groups_by_queries,
+    having_items, make_lateral, may_be_lateral, name_queries, rewrite, rewrite_expr,
 };
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};

@@ -62,7 +62,7 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-pub use chosen_groups::having_items;
+pub use chosen_groups::{group_by_no_constants, groups_by_queries, having_items};
 pub use implicit_lateral::{make_lateral, may_be_lateral};
 pub use unnamed_tables::name_queries;
 
@@ -375,7 +375,7 @@ impl VisitorMut for Rewriter<'_> {
             return ControlFlow::Break(Box::new(error));
         }
         named_alike::leave_out_names(select);
-        chosen_groups::having_items(select, self.place.is_aggregate);
+        chosen_groups::having_items(select, self.place.is_aggregate, &|_| false);
         chosen_groups::no_groups_of_constants(select, self.place.is_aggregate);
         let planned = select_as_planned(select);
         chosen_groups::qualify_listed_windows(select);

@@ -29,7 +29,9 @@ use datafusion::sql::sqlparser::ast::{
     Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::{visit, visit_mut, visit_own_mut};
-use hushdb_sql::{Error, PLACE, Result, folded, table_of_row, unique};
+use hushdb_sql::{
+    Error, PLACE, Result, folded, group_by_no_constants, groups_by_queries, table_of_row, unique,
+};
 use put_in::PutIn;
 use renamed::is_written_out;
 use std::collections::HashSet;
@@ -106,6 +108,7 @@ impl Visitor for Marks {
             || struct_stars::may_have(select)
             || drawn::may_be_in_qualify(select)
             || merged_names::may_be_named(select)
+            || groups_by_queries(select)
         {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -184,6 +187,10 @@ fn call(expr: &Expr) -> Option<(&str, &[FunctionArg])> {
 impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
         self.refuse_drawn_in_qualify(select)?;
+        if groups_by_queries(select) {
+            let is_aggregate = |name: &str| self.planner.is_aggregate(name);
+            group_by_no_constants(select, &is_aggregate, &|query| self.plan(query).is_ok());
+        }
         self.write_out_merged(select)?;
         self.refuse_ambiguous(select)?;
         self.name_items(select)?;

@@ -11,9 +11,51 @@ use sqlparser::ast::{
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
+/// Whether a query within names nothing of what is around it, as far as that is known.
+type IsAlone<'a> = &'a dyn Fn(&Query) -> bool;
+
+/// Whether GROUP BY ALL may group by what has a query in it.
+pub fn groups_by_queries(select: &Select) -> bool {
+    let found = |item: &SelectItem| {
+        let found = visit_own_expressions(item, |expr| match query_of_value(expr) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    };
+    matches!(select.group_by, GroupByExpr::All(_)) && select.projection.iter().any(found)
+}
+
+/// Writes out GROUP BY ALL, which groups by no queries that name nothing of the FROM.
+pub fn group_by_no_constants(
+    select: &mut Select,
+    is_aggregate: &dyn Fn(&str) -> bool,
+    is_alone: IsAlone<'_>,
+) {
+    having_items(select, is_aggregate, is_alone);
+    if matches!(select.group_by, GroupByExpr::All(_))
+        && let Some(groups) = all_groups(&select.projection, is_aggregate, is_alone)
+    {
+        select.group_by = GroupByExpr::Expressions(groups, vec![]);
+    }
+}
+
+/// The query in an expression that is a value or a condition.
+fn query_of_value(expr: &Expr) -> Option<&Query> {
+    match expr {
+        Expr::Subquery(query) => Some(query),
+        Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => Some(subquery),
+        _ => None,
+    }
+}
+
 /// A name in HAVING that is none of GROUP BY is the last item of that name before it is a column, but within aggregates. GROUP BY ALL groups
 /// by such columns, too, also where they stand within what it groups by.
-pub fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
+pub fn having_items(
+    select: &mut Select,
+    is_aggregate: &dyn Fn(&str) -> bool,
+    is_alone: IsAlone<'_>,
+) {
     let Some(having) = &mut select.having else {
         return;
     };
@@ -29,7 +71,7 @@ pub fn having_items(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
     };
     let _ = visit_own_mut(having, &mut named);
     if matches!(select.group_by, GroupByExpr::All(_))
-        && let Some(mut groups) = all_groups(&select.projection, is_aggregate)
+        && let Some(mut groups) = all_groups(&select.projection, is_aggregate, is_alone)
     {
         let mut columns = Columns {
             groups: &mut groups,
@@ -50,7 +92,7 @@ pub(super) fn order_by_groups(query: &mut Query, is_aggregate: &dyn Fn(&str) -> 
         return;
     };
     if matches!(select.group_by, GroupByExpr::All(_))
-        && let Some(groups) = all_groups(&select.projection, is_aggregate)
+        && let Some(groups) = all_groups(&select.projection, is_aggregate, &|_| false)
         && keys.iter().any(|key| is_group(&key.expr, &groups))
     {
         select.group_by = GroupByExpr::Expressions(groups, vec![]);
@@ -109,7 +151,8 @@ fn is_column(expr: &Expr) -> bool {
 /// GROUP BY ALL groups by no constants: where a select list has nothing else to group by, there are no groups.
 pub(super) fn no_groups_of_constants(select: &mut Select, is_aggregate: &dyn Fn(&str) -> bool) {
     if matches!(select.group_by, GroupByExpr::All(_))
-        && all_groups(&select.projection, is_aggregate).is_some_and(|groups| groups.is_empty())
+        && all_groups(&select.projection, is_aggregate, &|_| false)
+            .is_some_and(|groups| groups.is_empty())
     {
         select.group_by = GroupByExpr::Expressions(vec![], vec![]);
     }
@@ -117,7 +160,11 @@ pub(super) fn no_groups_of_constants(select: &mut Select, is_aggregate: &dyn Fn(
 
 /// What GROUP BY ALL groups by, which the planner does not find again where it has another name; `None` where there is more than
 /// values that are written out.
-fn all_groups(items: &[SelectItem], is_aggregate: &dyn Fn(&str) -> bool) -> Option<Vec<Expr>> {
+fn all_groups(
+    items: &[SelectItem],
+    is_aggregate: &dyn Fn(&str) -> bool,
+    is_alone: IsAlone<'_>,
+) -> Option<Vec<Expr>> {
     let mut groups = vec![];
     for item in items {
         let expr = match item {
@@ -130,7 +177,7 @@ fn all_groups(items: &[SelectItem], is_aggregate: &dyn Fn(&str) -> bool) -> Opti
             }
             _ => ControlFlow::Continue(()),
         });
-        if aggregates.is_continue() && names_columns(expr) {
+        if aggregates.is_continue() && names_columns(expr, is_alone) {
             groups.push(expr.clone());
         }
     }
@@ -138,15 +185,14 @@ fn all_groups(items: &[SelectItem], is_aggregate: &dyn Fn(&str) -> bool) -> Opti
 }
 
 /// Whether an expression names columns, as far as that is seen: a query within may name those around it.
-fn names_columns(expr: &Expr) -> bool {
+fn names_columns(expr: &Expr, is_alone: IsAlone<'_>) -> bool {
     let found = visit_own_expressions(expr, |expr| match expr {
         Expr::Function(function) if stands_for_columns(function) => ControlFlow::Break(()),
-        Expr::Identifier(_)
-        | Expr::CompoundIdentifier(_)
-        | Expr::Subquery(_)
-        | Expr::Exists { .. }
-        | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        other => match query_of_value(other) {
+            Some(query) if !is_alone(query) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        },
     });
     found.is_break()
 }

@@ -180,7 +180,7 @@ impl Walker<'_> {
             return Ok(());
         };
         // A name in HAVING may be an item's.
-        having_items(select, &|name| self.planner.is_aggregate(name));
+        having_items(select, &|name| self.planner.is_aggregate(name), &|_| false);
         let written = select.projection.clone();
         self.put_within(select, &meant);
         let mut put = meant;
