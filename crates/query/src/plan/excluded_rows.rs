@@ -1,5 +1,5 @@
 //! `EXCLUDE` of frames, and frames whose ends are computed: where a window has a mark of it, its function becomes one that knows what its
-//! frames are. So do `lag`, `lead`, `nth_value` and `ntile` of a computed number.
+//! frames are. So do `lag`, `lead`, `nth_value` and `ntile` of a computed number, and `lead` that passes over NULLs.
 //!
 //! What must hold: it comes behind all rules that change what aggregates are, or the types of their arguments.
 
@@ -13,7 +13,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::expr::{Sort, WindowFunction};
+use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::{EXCLUDE, FRAME};
@@ -77,9 +77,13 @@ impl ExcludedRows {
     /// `lag(x, n)` where `n` is no constant, or NULL: there is no such row then, whether NULLs are passed over or not. And `nth_value(x, n)` and
     /// `ntile(n)`, of which the library takes a constant from 1 alone.
     fn of_computed_number(&self, mut window: Box<WindowFunction>) -> Transformed<Expr> {
+        let passes_nulls = window.params.null_treatment == Some(NullTreatment::IgnoreNulls);
+        let name = window.fun.name().to_owned();
         let args = &mut window.params.args;
-        let number = match window.fun.name() {
-            "lag" | "lead" => args.get_mut(1).filter(|far| is_unknown(far) != Some(false)),
+        let number = match name.as_str() {
+            "lag" | "lead" => args.get_mut(1).filter(|far| {
+                is_unknown(far) != Some(false) || passes_nulls && reaches_behind(&name, far)
+            }),
             "nth_value" => args.get_mut(1).filter(|number| !counts(number)),
             "ntile" => args.first_mut().filter(|number| !counts(number)),
             _ => None,
@@ -88,7 +92,7 @@ impl ExcludedRows {
             return Transformed::no(Expr::WindowFunction(window));
         };
         *number = cast(std::mem::take(number), DataType::Int64);
-        if let Some(function) = of_computed(window.fun.name(), &self.memory) {
+        if let Some(function) = of_computed(&name, &self.memory) {
             window.fun = function;
         }
         Transformed::yes(Expr::WindowFunction(window))
@@ -97,10 +101,26 @@ impl ExcludedRows {
 
 /// Whether a number is written that counts something from 1.
 fn counts(number: &Expr) -> bool {
+    whole(number).is_some_and(|number| number > 0)
+}
+
+/// A whole number that is written.
+fn whole(number: &Expr) -> Option<i64> {
     let number = number.as_literal();
     let whole = number.filter(|number| number.data_type().is_integer());
-    let number = whole.and_then(|number| number.cast_to(&DataType::Int64).ok());
-    matches!(number, Some(ScalarValue::Int64(Some(number))) if number > 0)
+    match whole.and_then(|number| number.cast_to(&DataType::Int64).ok()) {
+        Some(ScalarValue::Int64(number)) => number,
+        _ => None,
+    }
+}
+
+/// Whether a row may be meant that comes more than one behind: where NULLs are passed over, the library's count of those rows is lost at a
+/// NULL that comes after what it has looked at.
+fn reaches_behind(name: &str, far: &Expr) -> bool {
+    match name {
+        "lag" => !counts(far),
+        _ => whole(far) != Some(1),
+    }
 }
 
 impl AnalyzerRule for ExcludedRows {
