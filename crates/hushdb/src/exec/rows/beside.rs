@@ -7,9 +7,9 @@ use super::returning::select;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, ObjectName, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, TableWithJoins, Visitor, WildcardAdditionalOptions,
+    TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::walk::visit;
+use hushdb_sql::walk::{visit, visit_own_expressions, visit_own_mut};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{TableVersion, same_name};
 use std::ops::ControlFlow;
@@ -18,6 +18,8 @@ use std::ops::ControlFlow;
 #[derive(Default)]
 pub(in crate::exec) struct Beside {
     names: Vec<Ident>,
+    /// Columns that are named alone, and whose they are.
+    owners: Vec<(String, Ident)>,
     /// Whether `*` has them, too.
     in_star: bool,
 }
@@ -49,14 +51,21 @@ impl Beside {
             let joined = table.joins.iter().map(|join| &join.relation);
             std::iter::once(&table.relation).chain(joined)
         });
-        let names = names.filter_map(name_of);
-        let names: Vec<Ident> = names
-            .filter(|name| in_star || items.iter().any(|item| is_named(item, name)))
-            .collect();
+        let mut names: Vec<Ident> = names.filter_map(name_of).collect();
+        let owners = owners(statement, from, &names, &alone(items, table))?;
+        names.retain(|name| {
+            in_star
+                || owners.iter().any(|(_, owner)| owner == name)
+                || items.iter().any(|item| is_named(item, name))
+        });
         if !names.is_empty() {
             refuse_alike(statement, from, &names, table)?;
         }
-        Ok(Self { names, in_star })
+        Ok(Self {
+            names,
+            owners,
+            in_star,
+        })
     }
 
     /// How many there are.
@@ -81,6 +90,9 @@ impl Beside {
         let mut returned = vec![];
         for item in items {
             let mut item = item.clone();
+            if !has_lambda(&item) {
+                let _ = visit_own_mut(&mut item, &mut Owned(&self.owners));
+            }
             match &mut item {
                 SelectItem::Wildcard(options) => {
                     self.leave_out_of(options);
@@ -182,6 +194,91 @@ fn is_named(item: &SelectItem, name: &Ident) -> bool {
     }
 }
 
+/// Puts the name of its relation before a column that is named alone.
+struct Owned<'a>(&'a [(String, Ident)]);
+
+impl VisitorMut for Owned<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && let Some((_, owner)) = self
+                .0
+                .iter()
+                .find(|(column, _)| same_name(column, &name.value))
+        {
+            *expr = Expr::CompoundIdentifier(vec![owner.clone(), name.clone()]);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether an item has names of its own.
+fn has_lambda(item: &SelectItem) -> bool {
+    let found = visit_own_expressions(item, |expr| match expr {
+        Expr::Lambda(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Names that stand alone and are of no column of the table that is changed.
+fn alone(items: &[SelectItem], table: &TableVersion) -> Vec<String> {
+    let mut found = vec![];
+    for item in items.iter().filter(|item| !has_lambda(item)) {
+        let _: ControlFlow<()> = visit_own_expressions(item, |expr| {
+            if let Expr::Identifier(name) = expr {
+                let mut own = table.columns.iter();
+                if !own.any(|column| same_name(&column.name, &name.value)) {
+                    found.push(name.value.clone());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    found
+}
+
+/// Of which relation each of these columns is, where one alone has it.
+fn owners(
+    statement: &Statement<'_>,
+    from: &[TableWithJoins],
+    names: &[Ident],
+    columns: &[String],
+) -> Result<Vec<(String, Ident)>> {
+    if columns.is_empty() || names.is_empty() {
+        return Ok(vec![]);
+    }
+    let mut owners = vec![];
+    let of_each = names
+        .iter()
+        .map(|name| columns_of(statement, from, all_of(name)));
+    let of_each = of_each.collect::<Result<Vec<_>>>()?;
+    for column in columns {
+        let has = |of: &&Vec<String>| of.iter().any(|other| same_name(other, column));
+        if of_each.iter().filter(has).count() == 1 {
+            let owner = of_each.iter().zip(names).find(|(of, _)| has(of));
+            owners.extend(owner.map(|(_, name)| (column.clone(), name.clone())));
+        }
+    }
+    Ok(owners)
+}
+
+/// Names of the columns that an item has over a FROM.
+fn columns_of(
+    statement: &Statement<'_>,
+    from: &[TableWithJoins],
+    item: SelectItem,
+) -> Result<Vec<String>> {
+    let query = select("t", |select| {
+        select.projection = vec![item];
+        select.from = from.to_vec();
+    })?;
+    let plan = statement.planner().plan_query(query)?;
+    let names = plan.schema().fields().iter();
+    Ok(names.map(|field| field.name().clone()).collect())
+}
+
 /// Refuses names that a column has, too: it would be meant.
 fn refuse_alike(
     statement: &Statement<'_>,
@@ -189,14 +286,9 @@ fn refuse_alike(
     names: &[Ident],
     table: &TableVersion,
 ) -> Result<()> {
-    let all = select("t", |select| {
-        select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
-        select.from = from.to_vec();
-    })?;
-    let plan = statement.planner().plan_query(all)?;
-    let beside = plan.schema().fields().iter().map(|field| field.name());
-    let own = table.columns.iter().map(|column| &column.name);
-    let columns: Vec<&String> = beside.chain(own).collect();
+    let all = SelectItem::Wildcard(WildcardAdditionalOptions::default());
+    let mut columns = columns_of(statement, from, all)?;
+    columns.extend(table.columns.iter().map(|column| column.name.clone()));
     for name in names {
         if columns.iter().any(|column| same_name(column, &name.value)) {
             return Err(Error::unsupported(format!(
