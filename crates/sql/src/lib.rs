@@ -160,6 +160,7 @@ pub use postgres_types::{
     NUMERIC_CAST, NUMERIC_SCALE, OID_OF, POSTGRES_AVG, POSTGRES_SUM, STORED_NUMERIC, TEXT_OF,
 };
 pub use postgres_views::view_text;
+pub use read_or_refuse::alias_of;
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use recursive_queries::RECURRING;
 pub use rewrite::{

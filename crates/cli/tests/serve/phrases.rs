@@ -475,6 +475,8 @@ fn changes_give_what_is_beside_them_and_within_with() {
         }
         client.run("COMMIT").unwrap();
     }
+    let nested = "UPDATE t SET x = 0 FROM (s JOIN (SELECT 1 AS k) AS r ON k = key) WHERE id = key RETURNING *";
+    assert_eq!(client.run(nested).unwrap_err().sqlstate, "0A000");
     client.run("BEGIN").unwrap();
     let declared =
         "DECLARE c CURSOR FOR WITH gone AS (DELETE FROM s RETURNING *) SELECT * FROM gone";

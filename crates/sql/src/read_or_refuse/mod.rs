@@ -14,7 +14,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use relations::alias_of;
+pub use relations::alias_of;
 
 use super::parser::{
     ChangesWithin, CopyPath, CopyTarget, MacroBody, NewOverload, Statement, TypeBody,

@@ -52,7 +52,7 @@ fn operator(operator: &JoinOperator) -> Result<()> {
 }
 
 /// The alias that a table goes by.
-pub(crate) fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
+pub fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
     match factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Derived { alias, .. }

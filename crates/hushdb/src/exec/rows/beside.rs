@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::{visit, visit_own_expressions, visit_own_mut};
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, Result, alias_of};
 use hushdb_storage::{TableVersion, same_name};
 use std::ops::ControlFlow;
 
@@ -42,9 +42,11 @@ impl Beside {
             && items
                 .iter()
                 .any(|item| matches!(item, SelectItem::Wildcard(_)));
-        if in_star && from.iter().any(|table| !table.joins.is_empty()) {
+        let is_plain =
+            |table: &TableWithJoins| table.joins.is_empty() && name_of(&table.relation).is_some();
+        if in_star && !from.iter().all(is_plain) {
             return Err(Error::unsupported(
-                "RETURNING * beside a join in FROM is not there yet; name the columns",
+                "RETURNING * beside a join or a query without a name in FROM is not there yet; name the columns",
             ));
         }
         let names = from.iter().flat_map(|table| {
@@ -139,23 +141,9 @@ pub(in crate::exec) fn all_of(name: &Ident) -> SelectItem {
 
 /// What stands before the columns of a relation.
 fn name_of(factor: &TableFactor) -> Option<Ident> {
-    match factor {
-        TableFactor::Table {
-            alias: Some(alias), ..
-        }
-        | TableFactor::Derived {
-            alias: Some(alias), ..
-        }
-        | TableFactor::UNNEST {
-            alias: Some(alias), ..
-        }
-        | TableFactor::TableFunction {
-            alias: Some(alias), ..
-        }
-        | TableFactor::Function {
-            alias: Some(alias), ..
-        } => Some(alias.name.clone()),
-        TableFactor::Table { name, .. } => name.0.last()?.as_ident().cloned(),
+    match (alias_of(factor), factor) {
+        (Some(alias), _) => Some(alias.name.clone()),
+        (None, TableFactor::Table { name, .. }) => name.0.last()?.as_ident().cloned(),
         _ => None,
     }
 }
