@@ -66,6 +66,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 /// compared with those beside the subquery's own, which may go by the same name. Of what EXISTS asks for no column matters.
 fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
     let exists = matches!(expr, Expr::Exists(_));
+    let is_in = matches!(expr, Expr::InSubquery(_));
     let (Expr::ScalarSubquery(subquery)
     | Expr::Exists(Exists { subquery, .. })
     | Expr::InSubquery(InSubquery { subquery, .. })) = &mut expr
@@ -73,7 +74,10 @@ fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expr));
     };
     if subquery.outer_ref_columns.is_empty() {
-        return Ok(Transformed::no(expr));
+        if is_in {
+            subquery.subquery = Arc::new(named(&subquery.subquery)?);
+        }
+        return Ok(Transformed::yes(expr));
     }
     let mut plan = subquery.subquery.as_ref();
     while exists
@@ -88,6 +92,7 @@ fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
             let input = Arc::clone(&projection.input);
             LogicalPlan::Projection(Projection::try_new(vec![value], input)?)
         }
+        other if is_in => named(other)?,
         other => other.clone(),
     };
     let plan = named_apart(plan)?;
@@ -97,6 +102,18 @@ fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
         spans: Spans::new(),
     };
     Ok(Transformed::yes(expr))
+}
+
+/// Values of IN that are no columns of a table get a name of their own. A join that marks rows would take the one that they have for two, as
+/// that of a set operation: without the name of the join's side and with it.
+fn named(plan: &LogicalPlan) -> Result<LogicalPlan> {
+    let column = plan.schema().columns().swap_remove(0);
+    if column.relation.is_some() {
+        return Ok(plan.clone());
+    }
+    let value = Expr::Column(column).alias(VALUE);
+    let named = Projection::try_new(vec![value], Arc::new(plan.clone()))?;
+    Ok(LogicalPlan::Projection(named))
 }
 
 fn as_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
