@@ -186,15 +186,52 @@ fn all_groups(
 
 /// Whether an expression names columns, as far as that is seen: a query within may name those around it.
 fn names_columns(expr: &Expr, is_alone: IsAlone<'_>) -> bool {
-    let found = visit_own_expressions(expr, |expr| match expr {
-        Expr::Function(function) if stands_for_columns(function) => ControlFlow::Break(()),
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        other => match query_of_value(other) {
-            Some(query) if !is_alone(query) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        },
-    });
-    found.is_break()
+    let mut names = Names {
+        is_alone,
+        bound: vec![],
+    };
+    visit_own(expr, &mut names).is_break()
+}
+
+/// Looks for a name that is none of a lambda's.
+struct Names<'a> {
+    is_alone: IsAlone<'a>,
+    /// The names that the lambdas around have given to what they are called with.
+    bound: Vec<String>,
+}
+
+impl Visitor for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let names_column = match expr {
+            Expr::Function(function) => stands_for_columns(function),
+            Expr::Identifier(name) => !self.bound.contains(&folded(&name.value)),
+            Expr::CompoundIdentifier(names) => {
+                let mut first = names.iter().take(1);
+                !first.any(|name| self.bound.contains(&folded(&name.value)))
+            }
+            Expr::Lambda(lambda) => {
+                let names = lambda.params.iter();
+                self.bound
+                    .extend(names.map(|name| folded(&name.name.value)));
+                false
+            }
+            other => query_of_value(other).is_some_and(|query| !(self.is_alone)(query)),
+        };
+        match names_column {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Lambda(lambda) = expr {
+            let outside = self.bound.len() - lambda.params.len();
+            self.bound.truncate(outside);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn stands_for_columns(function: &Function) -> bool {
