@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::marks::FRAME;
 use crate::template::template;
 use sqlparser::ast::{
-    Expr, OrderByExpr, Value, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    Expr, OrderByExpr, OrderByOptions, Value, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowSpec,
 };
 
 /// Takes a frame whose ends are computed out of a window, and puts a mark into it.
@@ -16,6 +17,14 @@ pub(super) fn mark(window: &mut WindowSpec) -> Result<()> {
     let Some(frame) = &window.window_frame else {
         return Ok(());
     };
+    if frame.units == WindowFrameUnits::Groups && window.order_by.is_empty() {
+        // All rows are one group.
+        window.order_by.push(OrderByExpr {
+            expr: Expr::value(Value::Null),
+            options: OrderByOptions::default(),
+            with_fill: None,
+        });
+    }
     let units = match frame.units {
         WindowFrameUnits::Rows => "rows",
         WindowFrameUnits::Groups => "groups",
@@ -26,9 +35,6 @@ pub(super) fn mark(window: &mut WindowSpec) -> Result<()> {
     refuse_backwards(&frame.start_bound, end)?;
     if !is_computed(&frame.start_bound, frame.units) && !is_computed(end, frame.units) {
         return Ok(());
-    }
-    if matches!(units, "groups") && window.order_by.is_empty() {
-        return Err(Error::parser("GROUPS frames require an ORDER BY clause"));
     }
     let [(begins, from), (ends, to)] = [bound(&frame.start_bound), bound(end)];
     let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
