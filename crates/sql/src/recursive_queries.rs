@@ -1,5 +1,5 @@
 //! What WITH RECURSIVE cannot do: sort or limit its rows, which would be done to those of each turn. And not yet: read itself in a
-//! subquery that is a value, which would be computed once.
+//! subquery, which would be computed once, or not be seen to read it.
 
 use super::folded;
 use crate::error::{Error, Result};
@@ -37,7 +37,9 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
             refuse_order_and_limit(&table.query)?;
         }
         let found = visit_expressions(&table.query, |expr| match expr {
-            Expr::Subquery(subquery) => visit_relations(subquery, is_it),
+            Expr::Subquery(subquery)
+            | Expr::Exists { subquery, .. }
+            | Expr::InSubquery { subquery, .. } => visit_relations(subquery, is_it),
             _ => ControlFlow::Continue(()),
         });
         if found.is_break() {
