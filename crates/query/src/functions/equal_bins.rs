@@ -34,13 +34,16 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             [min, max, count, nice] => {
                 let is_count = count.is_integer() || count.is_null() || count.is_string();
                 let is_flag = matches!(nice, DataType::Boolean | DataType::Null);
-                let (count, nice) = (DataType::Int64, DataType::Boolean);
+                let or_null = |of: &DataType, to| if of.is_null() { DataType::Null } else { to };
+                let count = or_null(count, DataType::Int64);
+                let nice = or_null(nice, DataType::Boolean);
                 (is_count && is_flag).then(|| vec![min.clone(), max.clone(), count, nice])
             }
             _ => None,
         },
         |types, _| match types {
             [min, max, ..] => Some(match of_ends(min, max) {
+                _ if types.iter().any(DataType::is_null) => DataType::Null,
                 Ends::Nothing => DataType::Null,
                 _ if max.is_decimal() && !is_huge(max) => list_of(DataType::Float64),
                 _ => list_of(max.clone()),

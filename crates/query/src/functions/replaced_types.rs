@@ -15,7 +15,8 @@ use std::sync::Arc;
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let functions: [Whole; 1] = [(
         &["replace_type"],
-        |types| (types.len() == 3).then(|| types.to_vec()),
+        // What has no type is no type to cast to.
+        |types| (types.len() == 3 && !types[2].is_null()).then(|| types.to_vec()),
         |types, _| match types {
             [of, old, new] => Some(replaced(of, old, new)),
             _ => None,
