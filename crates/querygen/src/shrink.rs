@@ -198,7 +198,8 @@ fn cost<T: Tree>(tree: &T) -> usize {
             Node::Change(change) => change_cost(change),
             Node::Query(query) => {
                 let around = query.order.len() + 2 * query.with.len() + usize::from(query.by_all);
-                let ends = usize::from(query.limit.is_some()) + usize::from(query.offset.is_some());
+                let ends = [query.limit, query.offset].iter().flatten().count()
+                    + usize::from(!query.with_words.is_empty());
                 4 + around + ends + body_cost(&query.body)
             }
             Node::Source(Source::Join { kind, using, .. }) => 4 + kind.len() + using.len(),
@@ -312,6 +313,7 @@ fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
             q.order.clear();
         }),
         Box::new(|q| q.by_all = false),
+        Box::new(|q| q.with_words = ""),
         Box::new(|q| q.limit = None),
         Box::new(|q| q.offset = None),
         Box::new(|q| {

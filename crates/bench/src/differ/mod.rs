@@ -10,6 +10,7 @@ mod judge;
 mod run_statement;
 mod scripts;
 mod seen;
+mod shapes;
 mod theirs;
 
 use crate::failure::{Failure, Result};

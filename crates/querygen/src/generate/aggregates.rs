@@ -4,7 +4,7 @@ use super::queries::items;
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
 use crate::literals::Value;
-use crate::tree::{Expression, Select};
+use crate::tree::{Expression, Group, Select};
 
 impl Generator {
     /// A SELECT with groups.
@@ -33,17 +33,49 @@ impl Generator {
             false => None,
             true => Some(self.having(&keys, &scope)),
         };
+        let group = self.group(keys.clone());
+        let mut qualify = None;
+        if self.dice.chance(15) && group != Group::All {
+            qualify = self.over_groups(&keys, &mut columns);
+        }
+        if matches!(group, Group::Sets(..)) && self.dice.chance(40) {
+            let form = format!("grouping({})", vec!["{}"; keys.len()].join(", "));
+            columns.push(Expression::call(ColumnType::BigInt, form, keys));
+        }
         Select {
             items: items(columns),
             filter,
-            group: self.group(keys),
+            group,
             having,
+            qualify,
             ..Select::from(source)
         }
     }
 
+    /// One more column, of a window function over the groups; or a QUALIFY of it.
+    fn over_groups(
+        &mut self,
+        keys: &[Expression],
+        columns: &mut Vec<Expression>,
+    ) -> Option<Expression> {
+        let is_sorted = |column: &&Expression| !column.ty().is_nested();
+        let groups = Scope {
+            columns: columns.iter().filter(is_sorted).cloned().collect(),
+            depth: 9,
+            ..Scope::default()
+        };
+        // Groups differ in their keys; without one of these they may change places.
+        let of_peers = groups.columns.len() < columns.len() || keys.is_empty();
+        let window = self.window(&groups, of_peers);
+        if self.dice.chance(30) {
+            return Some(self.of_window(window));
+        }
+        columns.push(window);
+        None
+    }
+
     /// A predicate over keys and aggregates.
-    fn having(&mut self, keys: &[Expression], scope: &Scope) -> Expression {
+    pub(crate) fn having(&mut self, keys: &[Expression], scope: &Scope) -> Expression {
         let mut columns = keys.to_vec();
         columns.push(self.aggregate(scope));
         columns.push(self.aggregate(scope));
@@ -70,12 +102,21 @@ impl Generator {
         let is_twice = distinct && argument.as_ref().is_some_and(is_asked);
         let ordered = ordered && !literal && !is_twice;
         let comma = Expression::literal(ColumnType::Varchar, Value::Text(",".to_owned()));
-        let separator = (function == "string_agg").then_some(comma);
+        let share = || Expression::call(ColumnType::Double, "0.25", vec![]);
+        let second = match function {
+            "string_agg" => Some(comma),
+            "quantile_disc" | "quantile_cont" => Some(share()),
+            "max_n" | "min_n" => Some(Expression::integer(2)),
+            _ => None,
+        };
         Expression::Aggregate {
             ty,
-            function: function.replace("count_star", "count"),
+            function: function
+                .replace("count_star", "count")
+                .trim_end_matches("_n")
+                .to_owned(),
             distinct,
-            arguments: argument.into_iter().chain(separator).collect(),
+            arguments: argument.into_iter().chain(second).collect(),
             ordered,
             filter,
         }
@@ -87,7 +128,7 @@ impl Generator {
         scope: &Scope,
     ) -> (&'static str, Option<Expression>, ColumnType, bool) {
         use ColumnType as C;
-        match self.dice.below(18) {
+        match self.dice.below(21) {
             0..=1 => ("count_star", None, C::BigInt, false),
             2 => {
                 let ty = self.key_type(scope);
@@ -136,11 +177,39 @@ impl Generator {
                 let number = self.expression(&C::Integer, scope, 1);
                 ("median", Some(number), C::Double, false)
             }
+            16..=18 => self.of_sorted_values(scope),
             15 => ("count_if", Some(self.condition(scope, 1)), C::BigInt, false),
             _ => {
                 let ty = self.key_type(scope);
                 let argument = self.expression(&ty, scope, 0);
                 ("list", Some(argument), C::List(Box::new(ty)), true)
+            }
+        }
+    }
+
+    /// An aggregate whose value is known where the values are sorted.
+    fn of_sorted_values(
+        &mut self,
+        scope: &Scope,
+    ) -> (&'static str, Option<Expression>, ColumnType, bool) {
+        use ColumnType as C;
+        match self.dice.below(3) {
+            0 => {
+                let ty = self.key_type(scope);
+                let value = self.expression(&ty, scope, 1);
+                ("quantile_disc", Some(value), ty, false)
+            }
+            1 => {
+                let number = self.expression(&C::Integer, scope, 1);
+                let list = C::List(Box::new(C::Integer));
+                let function = *self.dice.pick(&["max_n", "min_n"]);
+                (function, Some(number), list, false)
+            }
+            _ => {
+                let functions = ["var_pop", "stddev_samp", "quantile_cont"];
+                let function = *self.dice.pick(&functions);
+                let number = self.expression(&C::TinyInt, scope, 1);
+                (function, Some(number), C::Double, false)
             }
         }
     }

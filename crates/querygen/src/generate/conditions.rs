@@ -89,7 +89,8 @@ impl Generator {
         let form = *self.dice.pick(&COMPARISONS);
         let below = size.saturating_sub(1);
         let left = self.expression(&ty, scope, below);
-        let right = self.compared(&ty, scope, below.min(1));
+        let other = self.related_type(&ty, 12);
+        let right = self.compared(&other, scope, below.min(1));
         let sides = match self.dice.chance(20) {
             true => vec![right, left],
             false => vec![left, right],
@@ -133,6 +134,25 @@ impl Generator {
         Expression::call(ColumnType::Boolean, form, sides)
     }
 
+    /// The type, or in `percent` of 100 another one whose values can stand beside its own.
+    pub(crate) fn related_type(&mut self, ty: &ColumnType, percent: u64) -> ColumnType {
+        if !self.dice.chance(percent) {
+            return ty.clone();
+        }
+        let is_number = |ty: &ColumnType| {
+            ty.is_integer() || ty.is_float() || matches!(ty, ColumnType::Decimal(..))
+        };
+        let is_moment = |ty: &ColumnType| matches!(ty, ColumnType::Date | ColumnType::Timestamp);
+        let related = FLAT
+            .iter()
+            .filter(|other| is_number(ty) && is_number(other) || is_moment(ty) && is_moment(other));
+        let related: Vec<_> = related.collect();
+        match related.is_empty() {
+            true => ty.clone(),
+            false => (*self.dice.pick(&related)).clone(),
+        }
+    }
+
     /// What a value of the type is compared with: at times a literal that says no type.
     pub(crate) fn compared(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
         match self.dice.chance(20) {
@@ -159,7 +179,10 @@ impl Generator {
         let not = if self.dice.chance(40) { "NOT " } else { "" };
         let form = format!("({{}} {not}IN ({}))", vec!["{}"; count].join(", "));
         let mut sides = vec![self.expression(&ty, scope, size)];
-        sides.extend((0..count).map(|_| self.compared(&ty, scope, 0)));
+        sides.extend((0..count).map(|_| {
+            let other = self.related_type(&ty, 8);
+            self.compared(&other, scope, 0)
+        }));
         Expression::call(ColumnType::Boolean, form, sides)
     }
 

@@ -6,7 +6,10 @@
 mod aggregates;
 mod changes;
 mod conditions;
+mod deep_subqueries;
+mod forms;
 mod joins;
+mod more_forms;
 mod ordered;
 mod partners;
 mod queries;

@@ -4,6 +4,7 @@ use super::{Generator, Scope, seen_beside};
 use crate::column_type::ColumnType;
 use crate::dice::Dice;
 use crate::tree::{Body, Expression, Group, Item, Naming, Query, Select, SortKey};
+use crate::world::Column;
 
 const SET_OPERATORS: [&str; 6] = [
     "UNION ALL",
@@ -15,11 +16,41 @@ const SET_OPERATORS: [&str; 6] = [
 ];
 
 impl Generator {
-    /// A query of any kind.
+    /// A query of any kind, at times over queries that stand before it.
     pub fn query(&mut self) -> Query {
+        if !self.dice.chance(12) {
+            return self.query_alone();
+        }
+        let known = self.relations.len();
+        let mut with = vec![];
+        for n in 0..self.dice.between(1, 2) {
+            let query = self.inner_query(&Scope::default());
+            let name = format!("q{n}");
+            let columns = query.items().iter();
+            let columns =
+                columns.map(|item| Column::new(&item.alias, item.expression.ty().clone()));
+            let columns: Vec<_> = columns.collect();
+            with.push((name.clone(), query));
+            // Often enough to be named twice.
+            for _ in 0..known {
+                self.relations.push((name.clone(), columns.clone()));
+            }
+        }
+        let mut query = self.query_alone();
+        self.relations.truncate(known);
+        with.append(&mut query.with);
+        query.with = with;
+        if self.dice.chance(50) {
+            query.with_words = *self.dice.pick(&["MATERIALIZED ", "NOT MATERIALIZED "]);
+        }
+        query
+    }
+
+    fn query_alone(&mut self) -> Query {
         let scope = Scope::default();
         let mut query = match self.dice.below(100) {
-            0..=17 => self.set_query(&scope),
+            0..=13 => self.set_query(&scope),
+            14..=17 => self.mixed_set(&scope),
             18..=39 => Query::of(self.grouped(&scope)),
             40..=49 => Query::of(self.windowed(&scope)),
             50..=55 => Query::of(self.of_sorted_rows()),
@@ -110,6 +141,15 @@ impl Generator {
             body = Body::set(operator, body, self.body(&types, scope));
         }
         Query::from_body(body)
+    }
+
+    /// A set operation whose sides have columns of different types.
+    fn mixed_set(&mut self, scope: &Scope) -> Query {
+        let types = [self.key_type(scope), self.key_type(scope)];
+        let others = types.each_ref().map(|ty| self.related_type(ty, 70));
+        let operator = *self.dice.pick(&SET_OPERATORS);
+        let left = self.body(&types, scope);
+        Query::from_body(Body::set(operator, left, self.body(&others, scope)))
     }
 
     fn body(&mut self, types: &[ColumnType], scope: &Scope) -> Body {
@@ -205,6 +245,9 @@ impl Generator {
 
     /// A value that a query gives: an aggregate, of rows that equal the outer one at times.
     pub(crate) fn scalar_subquery(&mut self, ty: &ColumnType, scope: &Scope) -> Expression {
+        if self.dice.chance(40) {
+            return self.deep_value(ty, scope);
+        }
         let inner = below(scope);
         let alias = self.alias();
         let (source, mut columns) = self.relation(alias, &inner);
@@ -277,6 +320,9 @@ impl Generator {
         scope: &Scope,
         correlated: bool,
     ) -> Query {
+        if correlated && self.dice.chance(25) {
+            return self.deep_rows(types, scope);
+        }
         let inner = below(scope);
         let (source, columns) = match self.dice.chance(20) {
             true => self.sources(&inner),
@@ -305,6 +351,11 @@ impl Generator {
 
     /// That a column of the inner query equals one of the outer, or another predicate over both.
     pub(crate) fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
+        let mut outer = outer.clone();
+        if self.dice.chance(30) {
+            let around = seen_beside(&outer.columns, &outer.outer);
+            outer.columns.extend(around);
+        }
         let outer = seen_beside(&inner.columns, &outer.columns);
         if self.dice.chance(25) {
             let both = inner.columns.iter().chain(&outer);

@@ -20,7 +20,8 @@ impl Generator {
         }
         match self.dice.below(100) {
             0..=9 => self.case(ty, scope, below),
-            10..=16 => {
+            10..=11 => self.of_two_types(ty, scope, below),
+            12..=16 => {
                 let form = *self.dice.pick(&["COALESCE({}, {})", "NULLIF({}, {})"]);
                 let sides = vec![
                     self.expression(ty, scope, below),
@@ -47,6 +48,22 @@ impl Generator {
         }
         let value = value(ty, 8, self.domain, &mut self.dice);
         Expression::literal(ty.clone(), value)
+    }
+
+    /// A choice between values of two types, of which a third may come.
+    fn of_two_types(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        let other = self.related_type(ty, 100);
+        let form = *self.dice.pick(&[
+            "TRY_CAST(COALESCE({}, {}) AS ",
+            "TRY_CAST(CASE WHEN {} IS NULL THEN NULL ELSE {} END AS ",
+            "TRY_CAST(greatest({}, {}) AS ",
+            "TRY_CAST([{}, {}][2] AS ",
+        ]);
+        let sides = vec![
+            self.expression(ty, scope, size),
+            self.expression(&other, scope, 0),
+        ];
+        Expression::call(ty.clone(), format!("{form}{ty})"), sides)
     }
 
     fn case(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {

@@ -26,7 +26,7 @@ impl Generator {
 
     /// A table, a view or a subquery.
     pub(crate) fn source(&mut self, outer: &Scope) -> (Source, Scope) {
-        if outer.depth < 1 && self.dice.chance(4) {
+        if outer.depth < 1 && self.dice.chance(6) {
             return self.reshaped(outer);
         }
         let alias = self.alias();

@@ -86,7 +86,7 @@ impl Generator {
     }
 
     /// A predicate over a window function's value.
-    fn of_window(&mut self, window: Expression) -> Expression {
+    pub(crate) fn of_window(&mut self, window: Expression) -> Expression {
         if *window.ty() != ColumnType::BigInt {
             return Expression::test("({} IS NOT NULL)", window);
         }
@@ -97,7 +97,7 @@ impl Generator {
 
     /// A window function. One that is `of_peers` alone has the same value for rows that are equal, so that it can stand beside
     /// another, which may take these rows in another order.
-    fn window(&mut self, scope: &Scope, of_peers: bool) -> Expression {
+    pub(crate) fn window(&mut self, scope: &Scope, of_peers: bool) -> Expression {
         let Called {
             function,
             arguments,
@@ -114,14 +114,16 @@ impl Generator {
             }
             false => vec![],
         };
+        let by_distance = framed && OF_PEERS.contains(&function) && self.dice.chance(25);
         let frame = match (framed, of_peers) {
             (false, _) => String::new(),
+            _ if by_distance => self.by_distance(&mut keys),
             (true, false) => self.frame(&FRAMES),
             (true, true) => self.frame(&PEER_FRAMES),
         };
         let has_peers =
             OF_PEERS.contains(&function) || function.ends_with("rank") || function == "cume_dist";
-        if has_peers && !frame.starts_with("ROWS") && self.dice.chance(50) {
+        if has_peers && !frame.starts_with("ROWS") && !by_distance && self.dice.chance(50) {
             keys.truncate(1);
         }
         let order = keys.into_iter().map(|expression| SortKey {
@@ -143,6 +145,32 @@ impl Generator {
             nulls: if ignores { "IGNORE NULLS" } else { "" },
             filter: has_filter.then(|| Box::new(self.condition(scope, 1))),
         }
+    }
+
+    /// A frame of the rows whose key is so far from that of a row, and that one key.
+    fn by_distance(&mut self, keys: &mut Vec<Expression>) -> String {
+        use ColumnType as C;
+        let of = keys.iter().find_map(|key| match key.ty() {
+            C::Date | C::Timestamp => Some((key.clone(), "INTERVAL 1 DAY")),
+            ty if ty.is_float() => Some((key.clone(), "0.5")),
+            // No key is so great that there is nothing at the distance.
+            ty if ty.is_integer() => {
+                let form = "CAST(({} % 10) AS INTEGER)";
+                Some((Expression::call(C::Integer, form, vec![key.clone()]), "1"))
+            }
+            _ => None,
+        });
+        let (key, distance) = of.unwrap_or((Expression::call(C::Double, "0.5", vec![]), "1"));
+        *keys = vec![key];
+        let ends = [
+            format!("{distance} PRECEDING AND {distance} FOLLOWING"),
+            format!("UNBOUNDED PRECEDING AND {distance} FOLLOWING"),
+            format!("{distance} PRECEDING AND CURRENT ROW"),
+            format!("{distance} FOLLOWING AND UNBOUNDED FOLLOWING"),
+            format!("CURRENT ROW AND {distance} FOLLOWING"),
+        ];
+        let ends = ends.map(|ends| format!("RANGE BETWEEN {ends}"));
+        self.frame(&ends.each_ref().map(String::as_str))
     }
 
     /// One of the frames, at times without some of its rows.

@@ -8,6 +8,8 @@ use std::fmt;
 pub struct Query {
     /// WITH: names and queries.
     pub with: Vec<(String, Query)>,
+    /// `MATERIALIZED `, `NOT MATERIALIZED ` or nothing, of all queries in WITH.
+    pub with_words: &'static str,
     /// What gives the rows.
     pub body: Body,
     /// ORDER BY.
@@ -163,6 +165,7 @@ impl Query {
     pub fn from_body(body: Body) -> Self {
         Self {
             with: vec![],
+            with_words: "",
             body,
             order: vec![],
             by_all: false,
@@ -273,7 +276,7 @@ impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (name, query)) in self.with.iter().enumerate() {
             let start = if n > 0 { ", " } else { "WITH " };
-            write!(f, "{start}{name} AS ({query})")?;
+            write!(f, "{start}{name} AS {}({query})", self.with_words)?;
         }
         f.write_str(if self.with.is_empty() { "" } else { " " })?;
         write!(f, "{}", self.body)?;
