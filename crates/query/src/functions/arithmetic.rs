@@ -5,19 +5,17 @@
 //! Result types follow DuckDB's decimal rules: precision grows until 18 digits and stays there with a check while both
 //! sides fit 64 bits, then grows to 38.
 
+use super::float_arithmetic;
 use super::quotient::{QUOTIENT, quotient};
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, MAX_DIGITS_128, Number, decimal_type, float_type, int_digits, int_type,
     operand_int,
 };
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, Float64Array, PrimitiveArray, Scalar,
-};
-use datafusion::arrow::compute::kernels::{cmp, numeric};
-use datafusion::arrow::compute::{binary, nullif, try_binary};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::compute::{binary, try_binary};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_err, internal_err, plan_err};
@@ -25,7 +23,6 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::physical_expr_common::datum;
 use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind, sqlstate};
 use hushdb_storage::HUGEINT;
@@ -110,6 +107,11 @@ impl Op {
         }
     }
 
+    /// The function that computes this operator of floats, and fails where the result leaves their range.
+    pub(super) fn function_in_range(self) -> Arc<ScalarUDF> {
+        Arc::new(ScalarUDF::from(Checked::new(self, true)))
+    }
+
     /// The function that computes this operator.
     pub(crate) fn function(self) -> Arc<ScalarUDF> {
         static ALL: LazyLock<[Arc<ScalarUDF>; 10]> = LazyLock::new(|| {
@@ -125,15 +127,7 @@ impl Op {
                 Op::ShiftLeft,
                 Op::ShiftRight,
             ]
-            .map(|op| {
-                // What fails is not computed while a plan is made, nor before a condition that stands beside it.
-                let volatility = match op.fails_of_zero() {
-                    true => Volatility::Volatile,
-                    false => Volatility::Immutable,
-                };
-                let signature = Signature::user_defined(volatility);
-                Arc::new(ScalarUDF::from(Checked { op, signature }))
-            })
+            .map(|op| Arc::new(ScalarUDF::from(Checked::new(op, false))))
         });
         Arc::clone(&ALL[self as usize])
     }
@@ -258,7 +252,24 @@ fn scale_of_numerics(left: Number, right: Number) -> Option<i8> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     op: Op,
+    /// Whether floats may not leave their range.
+    in_range: bool,
     signature: Signature,
+}
+
+impl Checked {
+    fn new(op: Op, in_range: bool) -> Self {
+        // What fails is not computed while a plan is made, nor before a condition that stands beside it.
+        let volatility = match op.fails_of_zero() {
+            true => Volatility::Volatile,
+            false => Volatility::Immutable,
+        };
+        Self {
+            op,
+            in_range,
+            signature: Signature::user_defined(volatility),
+        }
+    }
 }
 
 impl ScalarUDFImpl for Checked {
@@ -306,12 +317,14 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        apply(
-            self.op,
-            &args.args[0],
-            &args.args[1],
-            args.return_field.data_type(),
-        )
+        let [left, right] = args.args.as_slice() else {
+            return internal_err!("{} takes two arguments", self.name());
+        };
+        let made = apply(self.op, left, right, args.return_field.data_type())?;
+        match self.in_range {
+            true => float_arithmetic::in_range(self.op, made, left, right),
+            false => Ok(made),
+        }
     }
 }
 
@@ -332,7 +345,7 @@ pub(super) fn apply(
     result_type: &DataType,
 ) -> Result<ColumnarValue> {
     if result_type.is_floating() {
-        return float(op, left, right);
+        return float_arithmetic::apply(op, left, right);
     }
     let scalar = matches!(
         (left, right),
@@ -359,7 +372,7 @@ pub(super) fn apply(
     Ok(ColumnarValue::Array(array))
 }
 
-fn by_zero() -> ArrowError {
+pub(super) fn by_zero() -> ArrowError {
     let what = Error::new(
         ErrorKind::OutOfRange,
         "division by zero: leave such rows out, or divide by nullif(..., 0)",
@@ -458,72 +471,6 @@ fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Res
         }
         (other, _) => return internal_err!("{} over {other} was not planned", op.symbol()),
     })
-}
-
-/// What turned out to be floats when all types were settled.
-fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue> {
-    match op {
-        Op::Add => datum::apply(left, right, numeric::add),
-        Op::Subtract => datum::apply(left, right, numeric::sub),
-        Op::Multiply => datum::apply(left, right, numeric::mul),
-        Op::Modulo => datum::apply(left, right, |l, r| by_nonzero(l, r, numeric::rem)),
-        Op::Remainder => datum::apply(left, right, |l, r| {
-            none_by_zero(l, r)?;
-            numeric::rem(l, r)
-        }),
-        Op::Divide | Op::Quotient => datum::apply(left, right, |l, r| {
-            none_by_zero(l, r)?;
-            numeric::div(l, r)
-        }),
-        // HUGEINT and UHUGEINT: DuckDB divides them as they are.
-        Op::IntegerDivide => datum::apply(left, right, |l, r| by_nonzero(l, r, numeric::div)),
-        Op::ShiftLeft | Op::ShiftRight => {
-            plan_err!("{} takes integers here; cast its operands", op.symbol())
-        }
-    }
-}
-
-/// Divides doubles; by zero there is nothing.
-fn by_nonzero(
-    left: &dyn Datum,
-    right: &dyn Datum,
-    of: fn(&dyn Datum, &dyn Datum) -> std::result::Result<ArrayRef, ArrowError>,
-) -> std::result::Result<ArrayRef, ArrowError> {
-    let (divisor, is_one) = right.get();
-    if divisor.data_type() != &DataType::Float64 {
-        return of(left, right);
-    }
-    let is_zero = cmp::eq(&divisor, &Float64Array::new_scalar(0.0))?;
-    let divisor = nullif(divisor, &is_zero)?;
-    match is_one {
-        true => of(left, &Scalar::new(divisor)),
-        false => of(left, &divisor),
-    }
-}
-
-/// Fails where a float is divided by zero.
-fn none_by_zero(left: &dyn Datum, right: &dyn Datum) -> std::result::Result<(), ArrowError> {
-    let ((left, left_is_one), (right, right_is_one)) = (left.get(), right.get());
-    let zeros = match right.data_type() {
-        DataType::Float32 => zeros::<Float32Type>(right, 0.0),
-        _ => zeros::<Float64Type>(right, 0.0),
-    };
-    let fails = match (left_is_one, right_is_one) {
-        (_, true) => zeros.contains(&0) && left.null_count() < left.len(),
-        (true, false) => !zeros.is_empty() && left.is_valid(0),
-        (false, false) => zeros.into_iter().any(|row| left.is_valid(row)),
-    };
-    match fails {
-        true => Err(by_zero()),
-        false => Ok(()),
-    }
-}
-
-/// The rows in which a divisor is zero.
-fn zeros<T: ArrowPrimitiveType>(divisors: &dyn Array, zero: T::Native) -> Vec<usize> {
-    let divisors = divisors.as_primitive::<T>().iter().enumerate();
-    let zeros = divisors.filter(|(_, divisor)| *divisor == Some(zero));
-    zeros.map(|(row, _)| row).collect()
 }
 
 /// Whether values of the argument types can leave `precision` digits.

@@ -6,6 +6,7 @@
 
 use super::arithmetic::{Op, apply, left_operand, operand_types};
 use super::first_of::within_brackets;
+use super::float_arithmetic;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -25,6 +26,8 @@ const SHORT: usize = 16;
 struct Chain {
     operators: Vec<Op>,
     result: DataType,
+    /// Whether floats may not leave their range.
+    in_range: bool,
     signature: Signature,
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn call(
         true => right,
         false => Expr::Cast(Cast::new(Box::new(right), operand)),
     };
-    Ok(longer(op, left, right, left_type))
+    Ok(longer(op, left, right, left_type, false))
 }
 
 /// `left op right`, of floats of one type, which the result has too.
@@ -60,15 +63,29 @@ pub(crate) fn float_call(
     result: &DataType,
 ) -> Expr {
     match type_of_chain(&left).is_some() || is_long(&left) {
-        true => longer(op, left, right, result),
+        true => longer(op, left, right, result, false),
         false => Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right))),
     }
 }
 
+/// The same, which fails where the result leaves the range of its type.
+pub(crate) fn call_in_range(op: Op, left: Expr, right: Expr, result: &DataType) -> Expr {
+    let divides = matches!(op, Op::Divide | Op::Quotient);
+    match !divides && (type_of_chain(&left).is_some() || is_long(&left)) {
+        true => longer(op, left, right, result, true),
+        false => {
+            let function = op.function_in_range();
+            Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![left, right]))
+        }
+    }
+}
+
 /// A chain with one more operand.
-fn longer(op: Op, left: Expr, right: Expr, result: &DataType) -> Expr {
+fn longer(op: Op, left: Expr, right: Expr, result: &DataType, in_range: bool) -> Expr {
+    let goes_on =
+        |function: &ScalarUDF| chain(function).is_some_and(|chain| chain.in_range == in_range);
     let (mut operators, mut operands) = match left {
-        Expr::ScalarFunction(ScalarFunction { func, args }) if chain(&func).is_some() => {
+        Expr::ScalarFunction(ScalarFunction { func, args }) if goes_on(&func) => {
             let before = chain(&func).map(|chain| chain.operators.clone());
             (before.unwrap_or_default(), args)
         }
@@ -80,6 +97,7 @@ fn longer(op: Op, left: Expr, right: Expr, result: &DataType) -> Expr {
         signature: Signature::any(operands.len(), Volatility::Immutable),
         operators,
         result: result.clone(),
+        in_range,
     };
     let chain = Arc::new(ScalarUDF::from(chain));
     Expr::ScalarFunction(ScalarFunction::new_udf(chain, operands))
@@ -156,7 +174,11 @@ impl ScalarUDFImpl for Chain {
             return internal_err!("a chain of operators has no operands");
         };
         for (op, operand) in self.operators.iter().zip(operands) {
-            result = apply(*op, &result, &operand, &self.result)?;
+            let made = apply(*op, &result, &operand, &self.result)?;
+            result = match self.in_range {
+                true => float_arithmetic::in_range(*op, made, &result, &operand)?,
+                false => made,
+            };
         }
         Ok(result)
     }

@@ -2,12 +2,14 @@
 //! error. As in DuckDB, `avg` of any number is a DOUBLE, of a point in time another one. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
 use super::different_values::DifferentValues;
+use super::float_arithmetic;
 use super::frame_values::FrameValues;
 use super::interval_mean::{DistinctMean, IntervalMean, Mean, parted};
+use super::moving_sum::MovingSum;
 use super::plain::called;
 use super::quantile::point_in_time;
 use super::quotient::QUOTIENT;
-use super::sum_numbers::{MAX_DIGITS, Sum, is_whole, means, scale, total};
+use super::sum_numbers::{InRange, MAX_DIGITS, Sum, is_whole, means, scale, total};
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use datafusion::arrow::buffer::NullBuffer;
@@ -75,7 +77,7 @@ impl ExactSum {
 
 fn state_type(input: &DataType) -> DataType {
     match input {
-        DataType::Float64 => DataType::Float64,
+        DataType::Float32 | DataType::Float64 => DataType::Float64,
         other => DataType::Decimal128(MAX_DIGITS, scale(other)),
     }
 }
@@ -96,6 +98,7 @@ fn summand(input: &DataType, answer: Answer) -> Option<DataType> {
         integer if integer.is_integer() => DataType::Int64,
         DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
         DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
+        DataType::Float32 if answer == Answer::PostgresSum => DataType::Float32,
         DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
         other => {
             return match answer {
@@ -154,6 +157,7 @@ impl AggregateUDFImpl for ExactSum {
             _ if parted(&arg_types[0]).is_some() => arg_types[0].clone(),
             Answer::Avg if arg_types[0].is_temporal() => arg_types[0].clone(),
             Answer::PostgresSum if arg_types[0] == DataType::Int32 => DataType::Int64,
+            Answer::PostgresSum if arg_types[0] == DataType::Float32 => DataType::Float32,
             Answer::Sum | Answer::PostgresSum if is_whole(&arg_types[0]) => HUGEINT,
             Answer::Sum | Answer::PostgresSum => state_type(&arg_types[0]),
             Answer::PostgresAvg if arg_types[0] != DataType::Float64 => QUOTIENT,
@@ -181,6 +185,11 @@ impl AggregateUDFImpl for ExactSum {
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct {
             return Ok(FrameValues::of(self.clone(), &args));
+        }
+        let input = args.expr_fields[0].data_type();
+        if input.is_floating() {
+            let range = self.answer.is_postgres().then(|| input.clone());
+            return Ok(Box::new(MovingSum::new(self.answer.counts(), range)));
         }
         self.accumulator(args)
     }
@@ -221,7 +230,10 @@ impl AggregateUDFImpl for ExactSum {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let input = args.expr_fields[0].data_type().clone();
         Ok(match input {
-            DataType::Float64 => Box::new(GroupTotals::<f64>::new(self.answer, input)),
+            DataType::Float32 | DataType::Float64 => match self.answer.is_postgres() {
+                true => Box::new(GroupTotals::<InRange>::new(self.answer, input)),
+                false => Box::new(GroupTotals::<f64>::new(self.answer, input)),
+            },
             _ => Box::new(GroupTotals::<i128>::new(self.answer, input)),
         })
     }
@@ -232,6 +244,9 @@ impl AggregateUDFImpl for ExactSum {
 }
 
 pub(super) fn overflow(input: &DataType) -> datafusion::error::DataFusionError {
+    if input.is_floating() {
+        return float_arithmetic::overflow().into();
+    }
     let what = match is_whole(input) {
         _ if *input == DataType::Int32 => "sum does not fit into bigint; cast what is added to it",
         true => "Overflow in HUGEINT addition: sum does not fit",
@@ -248,7 +263,7 @@ struct Total {
     exact: i128,
     /// How often `exact` wrapped upwards, less how often downwards: a window that slides over too much comes back.
     carry: i64,
-    float: f64,
+    float: InRange,
     count: i64,
 }
 
@@ -259,21 +274,26 @@ impl Total {
             input: input.clone(),
             exact: 0,
             carry: 0,
-            float: 0.0,
+            float: InRange::default(),
             count: 0,
         }
     }
 
     fn is_float(&self) -> bool {
-        self.input == DataType::Float64
+        self.input.is_floating()
     }
 
     fn add(&mut self, values: &ArrayRef, sign: i64) -> Result<()> {
         if self.is_float() || values.data_type() == &DataType::Float64 {
-            return f64::each(values, None, |_, v| {
-                self.float += if sign < 0 { -v } else { v };
+            let mut fits = true;
+            InRange::each(values, None, |_, v| {
+                fits &= self.float.add(v);
                 self.count += sign;
-            });
+            })?;
+            return match fits || !self.answer.is_postgres() {
+                true => Ok(()),
+                false => Err(overflow(&self.input)),
+            };
         }
         if let Some(total) = total(values) {
             self.add_exact(total, sign);
@@ -298,7 +318,8 @@ impl Total {
 
     fn sum(&self) -> Result<ScalarValue> {
         if self.is_float() {
-            return Ok(ScalarValue::Float64((self.count > 0).then_some(self.float)));
+            let sum = (self.count > 0).then_some(self.float.0);
+            return Ok(ScalarValue::Float64(sum));
         }
         if self.carry != 0 || !self.exact.fits(&self.input) {
             return Err(overflow(&self.input));
@@ -319,6 +340,12 @@ impl Total {
             ScalarValue::Decimal128(sum, ..) if is_whole(&self.input) => {
                 ScalarValue::Decimal256(sum.map(i256::from_i128), MAX_DIGITS + 1, 0)
             }
+            ScalarValue::Float64(sum) if self.input == DataType::Float32 => {
+                if sum.is_some() && !self.float.fits(&self.input) {
+                    return Err(overflow(&self.input));
+                }
+                ScalarValue::Float32(sum.map(|sum| sum as f32))
+            }
             sum => sum,
         })
     }
@@ -334,7 +361,7 @@ impl Accumulator for Total {
     }
 
     fn supports_retract_batch(&self) -> bool {
-        true
+        !self.is_float()
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
@@ -342,7 +369,7 @@ impl Accumulator for Total {
         self.sum()?;
         let mean = match self.answer {
             Answer::Sum | Answer::PostgresSum => return self.answered(),
-            _ if self.is_float() => means(&[self.float], &counts, &self.input)?,
+            _ if self.is_float() => means(&[self.float.0], &counts, &self.input)?,
             Answer::Avg => means(&[self.exact], &counts, &self.input)?,
             Answer::PostgresAvg => i128::postgres_means(&[self.exact], &counts, scale)?,
         };

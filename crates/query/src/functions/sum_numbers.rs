@@ -3,13 +3,13 @@
 use super::quotient::exact_means;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Decimal256Array,
-    Float64Array, Int64Array, PrimitiveArray,
+    Float32Array, Float64Array, Int64Array, PrimitiveArray,
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Float64Type, Int32Type, Int64Type,
-    UInt64Type, i256,
+    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int32Type,
+    Int64Type, UInt64Type, i256,
 };
 use datafusion::common::{Result, exec_err};
 use hushdb_storage::HUGEINT;
@@ -183,12 +183,69 @@ impl Sum for f64 {
     }
 
     fn postgres_means(sums: &[Self], counts: &[i64], _: i8) -> Result<ArrayRef> {
-        let input = DataType::Float64;
-        means(sums, counts, &input)
+        means(sums, counts, &DataType::Float64)
     }
 
     fn fits(self, _: &DataType) -> bool {
         true
+    }
+}
+
+/// A sum of floats that may not leave their range, as in PostgreSQL.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InRange(pub(super) f64);
+
+impl Sum for InRange {
+    fn each(
+        values: &dyn Array,
+        filter: Option<&BooleanArray>,
+        mut each: impl FnMut(usize, Self),
+    ) -> Result<()> {
+        let each = |row, value| each(row, value);
+        match values.data_type() {
+            DataType::Float32 => {
+                let widen = |value| Self(f64::from(value));
+                visit(values.as_primitive::<Float32Type>(), filter, widen, each);
+            }
+            _ => visit(values.as_primitive::<Float64Type>(), filter, Self, each),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, value: Self) -> bool {
+        let sum = self.0 + value.0;
+        let fits = !sum.is_infinite() || self.0.is_infinite() || value.0.is_infinite();
+        self.0 = sum;
+        fits
+    }
+
+    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef {
+        f64::state(values.into_iter().map(|sum| sum.0).collect(), nulls, scale)
+    }
+
+    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
+        if *input != DataType::Float32 {
+            return Self::state(values, nulls, scale(input));
+        }
+        let values: Vec<f32> = values.into_iter().map(|sum| sum.0 as f32).collect();
+        Arc::new(Float32Array::new(values.into(), nulls))
+    }
+
+    fn mean(self, count: i64, input: &DataType) -> f64 {
+        self.0.mean(count, input)
+    }
+
+    fn whole_mean(self, count: i64) -> i64 {
+        self.0.whole_mean(count)
+    }
+
+    fn postgres_means(sums: &[Self], counts: &[i64], _: i8) -> Result<ArrayRef> {
+        means(sums, counts, &DataType::Float64)
+    }
+
+    fn fits(self, input: &DataType) -> bool {
+        *input != DataType::Float32 || self.0.is_infinite() || !(self.0 as f32).is_infinite()
     }
 }
 

@@ -57,13 +57,11 @@ impl Sums {
             return Ok(None);
         }
         let part = 1.0 / n;
-        let spread = (part * (squares - sum * sum * part))
-            .powi(3)
-            .max(0.0)
-            .sqrt();
-        if spread == 0.0 {
+        let cubed = (part * (squares - sum * sum * part)).powi(3);
+        if cubed <= 0.0 {
             return Ok(Some(f64::NAN));
         }
+        let spread = cubed.sqrt();
         let bias = (n * (n - 1.0)).sqrt() / (n - 2.0);
         let third = cubes - 3.0 * squares * sum * part + 2.0 * sum.powi(3) * part * part;
         finite(bias * part * third / spread, "SKEW")
