@@ -51,7 +51,8 @@ impl PreparedStatement {
         let session = &self.session;
         session.in_turn(|progress| {
             session.begins(&self.text);
-            exec::run_prepared(session, &self.prepared, &arguments, progress)
+            let result = exec::run_prepared(session, &self.prepared, &arguments, progress)?;
+            Ok(result.called(&self.names))
         })
     }
 

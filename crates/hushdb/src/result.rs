@@ -77,7 +77,15 @@ pub(crate) fn called(schema: SchemaRef, names: &[ColumnName]) -> SchemaRef {
     }
     let planned = schema.fields().iter().map(|field| field.name().clone());
     let names = postgres_columns(names, &planned.collect::<Vec<_>>());
-    let fields = schema.fields().iter().zip(names);
+    let all = schema.fields().iter();
+    if all
+        .clone()
+        .zip(&names)
+        .all(|(field, name)| field.name() == name)
+    {
+        return schema;
+    }
+    let fields = all.zip(names);
     let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

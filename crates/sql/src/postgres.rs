@@ -13,17 +13,17 @@ use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_bytes::of_bytes;
 use crate::postgres_casts::{
-    AS_JSONB, bytes, cast, check_numeric, check_whole, is_day, look_at_whole, put_era, put_era_in,
+    AS_JSONB, bytes, cast, check_number, check_whole, is_day, look_at_whole, put_era, put_era_in,
     show_name,
 };
-use crate::postgres_comparisons::compared;
+use crate::postgres_comparisons::{compared, mark_compared};
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
 use crate::postgres_functions::{MACROS, check_counts, date_part, extracted, of_any_count};
 use crate::postgres_json::{list_of_json, object_of_lists};
-use crate::postgres_literals::{self, mark_parts, mark_values};
+use crate::postgres_literals::{self, mark_parts, mark_values, numeric_literal};
 use crate::postgres_moments::{day_of_word, plain_day, plain_span, typed_day};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_ordered_sets::in_order;
@@ -180,6 +180,9 @@ impl VisitorMut for Meaning {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         mark_parts(expr);
+        if !self.is_stored {
+            mark_compared(expr);
+        }
         let meaning = match compared(expr) {
             Ok(None) => self.replacement(expr),
             compared => compared,
@@ -228,6 +231,7 @@ impl Meaning {
                 data_type,
                 ..
             } => self.cast(kind, expr, data_type)?,
+            Expr::Value(value) => numeric_literal(&value.value)?,
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
                 bytes(&Expr::Value(text.value.clone()))
             }
@@ -266,6 +270,7 @@ impl Meaning {
         if is_day(&text.data_type) {
             put_era_in(&mut text.value.value);
         }
+        check_number(&Expr::Value(text.value.clone()), &text.data_type)?;
         let word = typed_day(text, self.is_stored)?;
         if word.is_some() || !is_of_digits(&text.data_type) {
             return Ok(word);
@@ -300,7 +305,7 @@ impl Meaning {
             plain_span(expr);
         }
         check_whole(kind, expr, data_type)?;
-        check_numeric(expr, data_type)?;
+        check_number(expr, data_type)?;
         look_at_whole(kind, expr, data_type);
         Ok(cast(expr, data_type))
     }

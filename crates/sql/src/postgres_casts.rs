@@ -132,21 +132,62 @@ fn of_length(expr: &Expr, data_type: &ast::DataType) -> Option<Expr> {
     }
 }
 
-/// Refuses a numeric that is no number, or without end.
+/// Refuses the text of a literal that is cast to a numeric and is no number, or without end, or to a float and is out of its range.
 ///
 /// # Errors
-/// `Unsupported`.
-pub(super) fn check_numeric(expr: &Expr, data_type: &ast::DataType) -> Result<()> {
+/// `Unsupported`, or `OutOfRange`.
+pub(super) fn check_number(expr: &Expr, data_type: &ast::DataType) -> Result<()> {
     use ast::DataType as T;
-    let is_numeric = matches!(data_type, T::Numeric(_) | T::Decimal(_) | T::Dec(_));
-    let text = written_number(expr).filter(|_| is_numeric);
-    let text = text.unwrap_or_default().trim().to_ascii_lowercase();
-    match text.trim_start_matches(['+', '-']) {
-        "nan" | "inf" | "infinity" => Err(Error::unsupported(
-            "NaN and infinities of numeric are not there; write double precision",
-        )),
+    let text = written_number(expr).unwrap_or_default().trim();
+    match data_type {
+        T::Numeric(_) | T::Decimal(_) | T::Dec(_) => {
+            let text = text.to_ascii_lowercase();
+            match text.trim_start_matches(['+', '-']) {
+                "nan" | "inf" | "infinity" => Err(Error::unsupported(
+                    "NaN and infinities of numeric are not there; write double precision",
+                )),
+                _ => Ok(()),
+            }
+        }
+        T::Real | T::Float4 => check_float(text, true),
+        T::Double(_) | T::DoublePrecision | T::Float8 => check_double(text),
         _ => Ok(()),
     }
+}
+
+/// Refuses the text of a number that is out of the range of doubles.
+///
+/// # Errors
+/// `OutOfRange`.
+pub(super) fn check_double(text: &str) -> Result<()> {
+    check_float(text, false)
+}
+
+/// The same of floats of one of the types, `real` or `double precision`.
+fn check_float(text: &str, is_real: bool) -> Result<()> {
+    match leaves_range(text, is_real) {
+        true => Err(Error::new(
+            ErrorKind::OutOfRange,
+            "a literal is out of range for its type",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Whether a text is a number of which `real`, or else `double precision`, makes something infinite, or nothing.
+pub fn leaves_range(text: &str, is_real: bool) -> bool {
+    let text = text.trim();
+    let Ok(number) = text.parse::<f64>() else {
+        return false;
+    };
+    let number = match is_real {
+        true => f64::from(number as f32),
+        false => number,
+    };
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit);
+    let (mut digits, mut others) = (digits.clone(), digits.filter(|digit| *digit != b'0'));
+    number.is_infinite() && digits.next().is_some() || number == 0.0 && others.next().is_some()
 }
 
 /// Refuses the text of a literal that is cast to a whole number and is none: DuckDB rounds `'4.5'`.

@@ -2,6 +2,7 @@
 //! a row with NULL.
 
 use crate::error::Result;
+use crate::marks::mark_with;
 use crate::operators::SYMMETRIC;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_patterns::read_pattern;
@@ -10,6 +11,48 @@ use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
     Value,
 };
+
+/// Marks what is compared with several values, and has one of them, a number, behind it: `real` is compared with that as `double precision`.
+pub const BESIDE_NUMBER: &str = "beside_number";
+
+/// Marks what IN, BETWEEN and CASE compare with a number that a `real` does not hold.
+pub(crate) fn mark_compared(expr: &mut Expr) {
+    let (of, number) = match expr {
+        // Of several the type is that of what is compared.
+        Expr::InList { expr, list, .. } if list.len() == 1 => (expr, inexact(&list[0])),
+        Expr::Between {
+            expr, low, high, ..
+        } => (expr, inexact(low).or_else(|| inexact(high))),
+        Expr::Case {
+            operand: Some(operand),
+            conditions,
+            ..
+        } => {
+            let mut values = conditions.iter().map(|when| &when.condition);
+            (operand, values.find_map(inexact))
+        }
+        _ => return,
+    };
+    if let Some(number) = number {
+        let mark = BinaryOperator::Custom(BESIDE_NUMBER.to_owned());
+        mark_with(of, mark, number.clone());
+    }
+}
+
+/// The number of which an expression is made, if a `real` does not hold it.
+fn inexact(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => inexact(inner),
+        Expr::Value(value) => {
+            let Value::Number(digits, _) = &value.value else {
+                return None;
+            };
+            let number: f64 = digits.parse().ok()?;
+            (f64::from(number as f32) != number).then_some(expr)
+        }
+        _ => None,
+    }
+}
 
 /// Which of a list's patterns a text is to match.
 #[derive(Clone, Copy, PartialEq)]

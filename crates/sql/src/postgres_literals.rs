@@ -5,7 +5,9 @@
 
 use crate::calls::call;
 use crate::cut_divide::CONTAINS;
+use crate::error::Result;
 use crate::postgres_arrays::list_text;
+use crate::postgres_casts::{check_double, leaves_range};
 use crate::postgres_moments::postgres_moment;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Insert,
@@ -32,6 +34,40 @@ const OF_PATHS: [&str; 7] = [
     "jsonb_insert",
 ];
 
+/// Digits of numbers with an exponent that are read as numerics; those with more are doubles, as in DuckDB.
+const MOST_DIGITS: usize = 18;
+
+/// `1.5e3` as the numeric that it is, where DuckDB has a DOUBLE.
+///
+/// # Errors
+/// `OutOfRange` of what is out of the range of doubles.
+pub(crate) fn numeric_literal(literal: &Value) -> Result<Option<Expr>> {
+    let Value::Number(number, _) = literal else {
+        return Ok(None);
+    };
+    check_double(number)?;
+    let digits = without_exponent(number);
+    Ok(digits.map(|digits| Expr::value(Value::Number(digits, false))))
+}
+
+/// The digits of a number with an exponent, with their point: `1500.`.
+fn without_exponent(number: &str) -> Option<String> {
+    let (digits, exponent) = number.split_once(['e', 'E'])?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut digits = format!("{whole}{fraction}");
+    let point = i32::try_from(whole.len()).ok()? + exponent.parse::<i8>().map(i32::from).ok()?;
+    let leading = usize::try_from(1 - point).unwrap_or(0);
+    digits.insert_str(0, &"0".repeat(leading));
+    let point = usize::try_from(point.max(1)).ok()?;
+    let missing = point.saturating_sub(digits.len());
+    digits.push_str(&"0".repeat(missing));
+    if digits.len() > MOST_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    digits.insert(point, '.');
+    Some(digits)
+}
+
 /// A text of PostgreSQL that is a list, in DuckDB's writing.
 pub fn postgres_list(text: &str, of_bytes: bool) -> Option<String> {
     list_text(text, of_bytes)
@@ -40,7 +76,8 @@ pub fn postgres_list(text: &str, of_bytes: bool) -> Option<String> {
 /// Whether some type reads a text otherwise than DuckDB does.
 fn is_special(text: &str) -> bool {
     let trimmed = text.trim();
-    text.contains('\\') || trimmed.starts_with('{') && trimmed.ends_with('}')
+    let is_list = trimmed.starts_with('{') && trimmed.ends_with('}');
+    text.contains('\\') || is_list || leaves_range(trimmed, true)
 }
 
 /// The same of the ends of a range, which may be moments. Of two sides of a comparison the plan knows the types.
@@ -294,6 +331,26 @@ mod tests {
                 marked_texts,
                 "{found}"
             );
+        }
+    }
+
+    #[test]
+    fn numbers_with_exponents_are_numerics() {
+        for (written, number) in [
+            ("1e5", Some("100000.")),
+            ("1.50E+3", Some("1500.")),
+            ("1.505e2", Some("150.5")),
+            ("1.5e-3", Some("0.0015")),
+            ("15e-1", Some("1.5")),
+            (".5e1", Some("5.")),
+            ("0e0", Some("0.")),
+            ("1e17", Some("100000000000000000.")),
+            ("1e18", None),
+            ("1e-18", None),
+            ("1e300", None),
+            ("15", None),
+        ] {
+            assert_eq!(without_exponent(written).as_deref(), number, "{written}");
         }
     }
 

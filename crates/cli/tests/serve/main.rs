@@ -10,6 +10,7 @@ mod backups;
 mod client;
 mod cursors;
 mod dumps;
+mod floats;
 mod functions;
 mod hostile;
 mod hostile_table;

@@ -14,7 +14,7 @@ const DIVISIONS: &[(&str, &str)] = &[
     ("SELECT 1.5 / 0", BY_ZERO),
     ("SELECT 1.5 % 0.0", BY_ZERO),
     ("SELECT 1::float8 / 0", BY_ZERO),
-    ("SELECT 'NaN'::float8 / 0", BY_ZERO),
+    ("SELECT 'NaN'::float8 / 0", "NaN"),
     ("SELECT NULL::int / 0", "NULL"),
     ("SELECT NULL::float8 / 0", "NULL"),
     ("SELECT div(7, 2), 7 % 3, -7 / 2, mod(-7, 3)", "3 1 -3 -1"),
@@ -66,7 +66,7 @@ const DIVISIONS: &[(&str, &str)] = &[
 ];
 
 /// The values that a statement gives, or the SQLSTATE with which it fails.
-fn shown(client: &mut Client, sql: &str) -> String {
+pub(crate) fn shown(client: &mut Client, sql: &str) -> String {
     let table = match client.table(sql, false) {
         Ok(table) => table,
         Err(refusal) => return refusal.sqlstate,

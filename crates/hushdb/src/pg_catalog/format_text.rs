@@ -5,6 +5,8 @@
 use super::rows::Cell;
 use super::world::World;
 use hushdb_sql::{Error, Result};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// As wide as one value may be made.
 const WIDEST: i64 = 1 << 20;
@@ -138,11 +140,36 @@ impl<'a> Format<'a> {
     }
 }
 
-/// A name as PostgreSQL quotes it: where it has not only small letters, digits and underscores.
+/// Words that are no names to PostgreSQL, beside those that are none to DuckDB.
+const WORDS_OF_POSTGRES: [&str; 14] = [
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "greatest",
+    "least",
+    "localtime",
+    "localtimestamp",
+    "normalize",
+    "session_user",
+    "user",
+];
+
+/// Words that are names between quotes alone.
+static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let of_duckdb = hushdb_sql::keyword_categories().filter(|(_, of)| *of != "unreserved");
+    let of_postgres = WORDS_OF_POSTGRES.map(str::to_owned);
+    of_duckdb.map(|(word, _)| word).chain(of_postgres).collect()
+});
+
+/// A name as PostgreSQL quotes it: where it has not only small letters, digits and underscores, or is a word of SQL.
 pub(super) fn quote_ident(name: &str) -> String {
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match starts && name.chars().all(is_plain) {
+    match starts && name.chars().all(is_plain) && !WORDS.contains(name) {
         true => name.to_owned(),
         false => hushdb_sql::quoted(name),
     }

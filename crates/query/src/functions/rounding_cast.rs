@@ -236,7 +236,7 @@ fn to_float(array: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
         true => Ok(value as f32),
         false => {
             let text = "a DOUBLE can't be cast because the value is out of range for the destination type FLOAT";
-            let error = Error::new(ErrorKind::Conversion, text);
+            let error = Error::new(ErrorKind::Conversion, text).with_sqlstate("22003");
             Err(ArrowError::ExternalError(Box::new(error)))
         }
     })?;

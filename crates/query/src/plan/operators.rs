@@ -449,7 +449,7 @@ impl ExprPlanner for DuckOperators {
 /// both then, as aggregates or keys.
 ///
 /// Gives the operator.
-fn bracket_operands(expr: &mut RawBinaryExpr) -> BinaryOperator {
+pub(super) fn bracket_operands(expr: &mut RawBinaryExpr) -> BinaryOperator {
     use BinaryOperator as B;
     let level = match &expr.op {
         B::Custom(_) => return expr.op.clone(),

@@ -8,7 +8,8 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, lit};
 use hushdb_sql::{
-    Error, ErrorKind, POSTGRES_LITERAL, postgres_bytes, postgres_list, postgres_moment,
+    Error, ErrorKind, POSTGRES_LITERAL, leaves_range, postgres_bytes, postgres_list,
+    postgres_moment,
 };
 
 /// The text that an expression is, if its type is that of what it meets.
@@ -37,6 +38,10 @@ pub(super) fn read(text: &str, to: &DataType, lenient: bool) -> Result<ScalarVal
             let of_bytes = is_blob(item.data_type());
             let list = postgres_list(text, of_bytes);
             (list.map(ScalarValue::from), "array")
+        }
+        to if to.is_floating() && leaves_range(text, *to == DataType::Float32) => {
+            let what = "a literal is out of range for the type of its column";
+            return Err(Error::new(ErrorKind::OutOfRange, what).into());
         }
         to => {
             let moment = moment_text(text, to);
