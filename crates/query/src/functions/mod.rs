@@ -29,6 +29,7 @@ mod enums;
 mod equal_bins;
 mod excluding;
 mod extreme_by_key;
+mod extreme_of_row;
 mod extremes;
 mod fill;
 mod first_of;
@@ -213,6 +214,7 @@ pub const LEFT_OUT: [&str; 1] = ["array_repeat"];
 /// Scalar functions to register over DataFusion's. What they make many times as long as their arguments is asked for from `memory`.
 pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let mut functions = asked::all(memory);
+    functions.extend(extreme_of_row::all());
     functions.extend(convert::all(memory));
     functions.extend(texts::all(memory));
     functions.extend(concat::all(memory));
