@@ -31,7 +31,7 @@ pub(super) fn join_lateral(plan: LogicalPlan, names: &Names) -> Result<Transform
     let inner = opened(join.right.as_ref().clone())?;
     let outer = outer_columns(&inner, join.left.schema())?;
     if outer.is_empty() {
-        return Ok(Transformed::no(plan));
+        return alone(join, inner);
     }
     let dependent = Dependent {
         outer: &outer,
@@ -52,6 +52,19 @@ pub(super) fn join_lateral(plan: LogicalPlan, names: &Names) -> Result<Transform
         .join_on(right, join.join_type, conjunction(on))?
         .project(columns)?;
     Ok(Transformed::yes(joined.build()?))
+}
+
+/// A join with a subquery that names columns of its own rows alone, as one within it does: it is any relation.
+fn alone(join: &Join, inner: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut join = join.clone();
+    let opened = has_subquery(&join.right)? && free_columns(&inner)?.is_empty();
+    if opened {
+        join.right = Arc::new(inner);
+    }
+    Ok(Transformed::new_transformed(
+        LogicalPlan::Join(join),
+        opened,
+    ))
 }
 
 /// Columns of outer queries that a plan names, also in subqueries: but for those that are of the rows that such a subquery looks at.
