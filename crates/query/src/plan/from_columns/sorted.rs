@@ -1,4 +1,5 @@
-//! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name, and of `* REPLACE`.
+//! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name, of `* REPLACE`, and of `*`
+//! beside values.
 
 use super::put_in::PutIn;
 use super::walk::Walker;
@@ -31,7 +32,7 @@ pub(super) fn by_own_names(query: &Query) -> bool {
     }
 }
 
-/// Whether a query sorts by all columns of a star of several tables, or of one that replaces some.
+/// Whether a query sorts by all columns of a star of several tables, of one that replaces some, or of one with values beside it.
 pub(super) fn by_all_of_several(query: &Query) -> bool {
     let by_all = query
         .order_by
@@ -48,9 +49,16 @@ pub(super) fn by_all_of_several(query: &Query) -> bool {
     };
     let replaces = |item: &SelectItem| options(item).is_some_and(|of| of.opt_replace.is_some());
     let is_several = select.from.len() > 1 || select.from.iter().any(|from| !from.joins.is_empty());
+    let is_computed = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        }
+        _ => false,
+    };
+    let items = || select.projection.iter();
     by_all
-        && (is_several && select.projection.iter().any(is_star)
-            || select.projection.iter().any(replaces))
+        && ((is_several || items().any(is_computed)) && items().any(is_star)
+            || items().any(replaces))
 }
 
 impl Walker<'_> {
