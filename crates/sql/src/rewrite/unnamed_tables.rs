@@ -1,13 +1,15 @@
 //! Queries in a FROM of several tables that have no name get the one by which a statement may call them: `unnamed_subquery`, the next one
-//! `unnamed_subquery2`. Without one, columns of two of them could not be told apart.
+//! `unnamed_subquery2`. Without one, columns of two of them could not be told apart. One that stands alone gets it where it is called by it.
 
 use crate::folded;
 use crate::read_or_refuse::alias_of;
-use crate::walk::visit_mut;
+use crate::walk::{visit_expressions, visit_mut};
 use sqlparser::ast::{
-    Ident, Select, Statement, TableAlias, TableFactor, TableWithJoins, VisitorMut,
+    Expr, Ident, Select, Statement, TableAlias, TableFactor, TableWithJoins, VisitorMut,
 };
 use std::ops::ControlFlow;
+
+const FIRST: &str = "unnamed_subquery";
 
 /// Names those of all SELECTs of a statement.
 pub fn name_queries(statement: &mut Statement) {
@@ -31,7 +33,7 @@ pub(super) fn name(select: &mut Select) {
         [one] => one.joins.is_empty() && !matches!(one.relation, TableFactor::NestedJoin { .. }),
         from => from.is_empty(),
     };
-    if is_alone {
+    if is_alone && !calls(select) {
         return;
     }
     let mut factors = vec![];
@@ -42,8 +44,8 @@ pub(super) fn name(select: &mut Select) {
     let taken: Vec<String> = taken.map(|alias| folded(&alias.name.value)).collect();
     let numbers = 1..;
     let mut names = numbers.map(|number| match number {
-        1 => "unnamed_subquery".to_owned(),
-        more => format!("unnamed_subquery{more}"),
+        1 => FIRST.to_owned(),
+        more => format!("{FIRST}{more}"),
     });
     for factor in factors {
         if let TableFactor::Derived {
@@ -61,6 +63,17 @@ pub(super) fn name(select: &mut Select) {
                 });
         }
     }
+}
+
+/// Whether columns are named by the first name.
+fn calls(select: &Select) -> bool {
+    let found = visit_expressions(select, |expr| match expr {
+        Expr::CompoundIdentifier(parts) if folded(&parts[0].value) == FIRST => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// The tables of a FROM, those in brackets as well.
