@@ -280,8 +280,9 @@ fn same_rows(seen: &Seen<'_>, ours: &Answer, theirs: &Answer) -> bool {
 }
 
 /// Words after which an expression may be evaluated for more rows than are asked for, or for fewer.
-const CHOOSING: [&str; 16] = [
+const CHOOSING: [&str; 17] = [
     " WHERE ",
+    "(WHERE ",
     "CASE ",
     "COALESCE",
     "NULLIF",

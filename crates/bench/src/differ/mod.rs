@@ -98,6 +98,8 @@ struct Tally {
     shapes: BTreeSet<String>,
     /// Functions that only DuckDB has.
     missing: BTreeSet<String>,
+    /// What is said where something is refused by name.
+    refusals: BTreeSet<String>,
 }
 
 /// A statement, and behind it the queries of the views that it names, which have reasons for a difference as well.
@@ -187,6 +189,10 @@ impl Differ {
         });
         if theirs.is_err_and(|error| is_fatal(&error)) {
             self.fill(&case.world)?;
+        }
+        if let (Verdict::Refused, Outcome::Error(_, text)) = (verdict, &ours) {
+            let first = text.lines().next().unwrap_or_default();
+            self.tally.refusals.insert(first.to_owned());
         }
         let is_other = verdict == Verdict::Failure("other rows");
         match is_other && self.contradicts_itself(case, &ours)? {
@@ -304,6 +310,9 @@ impl Tally {
         if !self.missing.is_empty() {
             let names: Vec<_> = self.missing.iter().map(String::as_str).collect();
             writeln!(out, "functions that only DuckDB has: {}", names.join(" "))?;
+        }
+        for refusal in &self.refusals {
+            writeln!(out, "refused by name: {refusal}")?;
         }
         if self.refused_worlds > 0 {
             let worlds = self.refused_worlds;
