@@ -268,6 +268,10 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> Result<bool> {
     if frame.units == WindowFrameUnits::Range
         && (by_distance(&frame.start_bound) || by_distance(&frame.end_bound))
     {
+        // To the keys of floats, which are floats, as well.
+        for sort in &mut params.order_by {
+            changed |= take_key(&mut sort.expr, schema, DataType::is_floating);
+        }
         return Ok(changed);
     }
     let by_bytes = params.order_by.iter().any(|sort| {
