@@ -59,6 +59,13 @@ const DATES: [&str; 8] = [
     "0001-01-01",
     "9999-12-31",
 ];
+const CLOCKS: [&str; 5] = [
+    "00:00:00",
+    "12:34:56.789123",
+    "23:59:59.999999",
+    "12:00:00",
+    "00:00:00.000001",
+];
 const TIMES: [&str; 8] = [
     "1970-01-01 00:00:00",
     "1969-12-31 23:59:59.999999",
@@ -126,11 +133,12 @@ fn narrow(ty: &ColumnType, dice: &mut Dice) -> String {
         ColumnType::Float | ColumnType::Double => &["0", "-0", "1", "1.5", "NaN", "-NaN"],
         ColumnType::Varchar => &["", "a", "A", "1"],
         ColumnType::Date => &DATES[..2],
+        ColumnType::Time => &CLOCKS[..2],
         ColumnType::Timestamp => &TIMES[..2],
         ColumnType::Interval => &INTERVALS[..2],
         ColumnType::Blob => &BLOBS[..2],
         ColumnType::Uuid => &UUIDS[..2],
-        ColumnType::UTinyInt | ColumnType::UInteger | ColumnType::UBigInt => &["0", "1", "2"],
+        ty if ty.bounds().is_some_and(|(least, _)| least == 0) => &["0", "1", "2"],
         _ => &["-1", "0", "1", "2"],
     };
     (*dice.pick(choices)).to_owned()
@@ -147,6 +155,7 @@ pub(crate) fn bare(ty: &ColumnType, dice: &mut Dice) -> &'static str {
         ColumnType::Float | ColumnType::Double => &["0", "1", "1.5", "0.1", "'1'", "'nan'", "1e0"],
         ColumnType::Varchar => &["''", "'a'", "'1'"],
         ColumnType::Date => &["'1970-01-01'", "TIMESTAMP '1970-01-01 00:00:01'"],
+        ColumnType::Time => &["'12:34:56.789123'", "'00:00:00'"],
         ColumnType::Timestamp => &["'1970-01-01'", "DATE '1970-01-01'"],
         ColumnType::Interval => &["'1 day'", "INTERVAL 24 HOURS"],
         ColumnType::Blob => &["'a'", "''"],
@@ -185,6 +194,7 @@ fn flat(ty: &ColumnType, dice: &mut Dice) -> String {
         ColumnType::Float | ColumnType::Double if extreme => dice.pick(&FLOAT_EXTREMES).to_string(),
         ColumnType::Float | ColumnType::Double => dice.pick(&FLOATS).to_string(),
         ColumnType::Date => dice.pick(&DATES).to_string(),
+        ColumnType::Time => dice.pick(&CLOCKS).to_string(),
         ColumnType::Timestamp => dice.pick(&TIMES).to_string(),
         ColumnType::Interval => dice.pick(&INTERVALS).to_string(),
         ColumnType::Blob => dice.pick(&BLOBS).to_string(),
@@ -267,6 +277,7 @@ pub(crate) fn simplest(ty: &ColumnType) -> Value {
         }
         ColumnType::Boolean => "true",
         ColumnType::Date => DATES[0],
+        ColumnType::Time => CLOCKS[0],
         ColumnType::Timestamp => TIMES[0],
         ColumnType::Interval => INTERVALS[1],
         ColumnType::Uuid => UUIDS[0],

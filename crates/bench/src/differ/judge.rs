@@ -2,7 +2,7 @@
 
 use super::changes;
 use super::run_statement::Outcome;
-use super::seen::{Excuse, Seen, both, other_rows_alone, same_columns};
+use super::seen::{Excuse, Seen, both, other_rows_alone, same_columns, same_names};
 use super::shapes::{
     compares_date_trunc, compares_try_cast, has_subquery_between_null, reduces_by_column,
 };
@@ -54,12 +54,9 @@ pub(super) const EXCUSES: [Excuse; 19] = [
         name: "columns of a result that have one name",
         applies: |seen| {
             both(seen).is_some_and(|(ours, theirs)| {
-                let names = ours.names.iter().zip(&theirs.names).enumerate();
-                let told_apart = names.into_iter().all(|(at, (one, other))| {
-                    let is_again = theirs.names[..at].contains(other);
-                    one == other || is_again && one.starts_with(&format!("{other}_"))
-                });
-                told_apart && ours.types == theirs.types && same_rows(seen, ours, theirs)
+                same_names(ours, theirs)
+                    && ours.types == theirs.types
+                    && same_rows(seen, ours, theirs)
             })
         },
     },

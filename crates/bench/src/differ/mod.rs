@@ -98,8 +98,8 @@ struct Tally {
     shapes: BTreeSet<String>,
     /// Functions that only DuckDB has.
     missing: BTreeSet<String>,
-    /// What is said where something is refused by name.
-    refusals: BTreeSet<String>,
+    /// What is said where something is refused by name, and the first statement of which it is said.
+    refusals: BTreeMap<String, String>,
 }
 
 /// A statement, and behind it the queries of the views that it names, which have reasons for a difference as well.
@@ -192,7 +192,9 @@ impl Differ {
         }
         if let (Verdict::Refused, Outcome::Error(_, text)) = (verdict, &ours) {
             let first = text.lines().next().unwrap_or_default();
-            self.tally.refusals.insert(first.to_owned());
+            let sql = || case.query.to_string();
+            let refusals = &mut self.tally.refusals;
+            refusals.entry(first.to_owned()).or_insert_with(sql);
         }
         let is_other = verdict == Verdict::Failure("other rows");
         match is_other && self.contradicts_itself(case, &ours)? {
@@ -311,8 +313,8 @@ impl Tally {
             let names: Vec<_> = self.missing.iter().map(String::as_str).collect();
             writeln!(out, "functions that only DuckDB has: {}", names.join(" "))?;
         }
-        for refusal in &self.refusals {
-            writeln!(out, "refused by name: {refusal}")?;
+        for (refusal, sql) in &self.refusals {
+            writeln!(out, "refused by name: {refusal}\n  {sql}")?;
         }
         if self.refused_worlds > 0 {
             let worlds = self.refused_worlds;

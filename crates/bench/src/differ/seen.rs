@@ -54,5 +54,14 @@ pub(super) fn other_rows_alone(seen: &Seen<'_>) -> bool {
 
 /// What excuses values says nothing of types and names.
 pub(super) fn same_columns(ours: &Answer, theirs: &Answer) -> bool {
-    ours.types == theirs.types && ours.names == theirs.names
+    ours.types == theirs.types && same_names(ours, theirs)
+}
+
+/// The names are the same, but that a second column of one name may have its own.
+pub(super) fn same_names(ours: &Answer, theirs: &Answer) -> bool {
+    let names = ours.names.iter().zip(&theirs.names).enumerate();
+    names.into_iter().all(|(at, (one, other))| {
+        let is_again = theirs.names[..at].contains(other);
+        one == other || is_again && one.starts_with(&format!("{other}_"))
+    })
 }
