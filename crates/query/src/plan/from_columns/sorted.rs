@@ -49,24 +49,57 @@ pub(super) fn by_all_of_several(query: &Query) -> bool {
     };
     let replaces = |item: &SelectItem| options(item).is_some_and(|of| of.opt_replace.is_some());
     let is_several = select.from.len() > 1 || select.from.iter().any(|from| !from.joins.is_empty());
-    let is_computed = |item: &SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-            !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-        }
-        _ => false,
-    };
     let items = || select.projection.iter();
     by_all
         && ((is_several || items().any(is_computed)) && items().any(is_star)
             || items().any(replaces))
 }
 
+/// A query of as many columns, which names nothing of queries around it but in FROM: NULLs stand for what is computed.
+fn with_nulls(mut query: Query) -> Query {
+    let ast::SetExpr::Select(select) = query.body.as_mut() else {
+        return query;
+    };
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        if is_computed(item) && !is_unnest(item) {
+            *item = SelectItem::ExprWithAlias {
+                expr: Expr::value(Value::Null),
+                alias: ast::Ident::with_quote('"', format!("${at}")),
+            };
+        }
+    }
+    (select.selection, select.having, select.qualify) = (None, None, None);
+    (select.distinct, select.named_window) = (None, vec![]);
+    select.group_by = ast::GroupByExpr::Expressions(vec![], vec![]);
+    query
+}
+
+fn is_computed(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an item may be several columns: those of a struct.
+fn is_unnest(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Function(function)) => {
+            function.name.to_string().eq_ignore_ascii_case("unnest")
+        }
+        _ => false,
+    }
+}
+
 impl Walker<'_> {
-    /// ORDER BY ALL by the places of the columns. What cannot be planned by itself stays as it is.
+    /// ORDER BY ALL by the places of the columns. What has a FROM that cannot be planned by itself stays as it is.
     fn sort_by_places(&self, query: &mut Query) {
         let mut rows = query.clone();
         (rows.with, rows.order_by, rows.limit_clause) = (None, None, None);
-        let Ok(plan) = self.plan(&rows) else {
+        let planned = self.plan(&rows);
+        let Ok(plan) = planned.or_else(|_| self.plan(&with_nulls(rows))) else {
             return;
         };
         let Some(order_by) = &mut query.order_by else {
