@@ -329,6 +329,7 @@ fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
     }
     for n in 0..query.with.len() {
         edits.push(Box::new(move |q| drop(q.with.remove(n))));
+        edits.push(Box::new(move |q| *q = q.with[n].1.clone()));
     }
     for n in 0..query.order.len() {
         edits.push(Box::new(move |q| drop(q.order.remove(n))));

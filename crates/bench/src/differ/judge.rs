@@ -21,7 +21,7 @@ pub(super) enum Verdict {
 }
 
 /// The excuses. Each stands in docs/DIFFERENCES.md, with the reason.
-pub(super) const EXCUSES: [Excuse; 19] = [
+pub(super) const EXCUSES: [Excuse; 20] = [
     Excuse {
         name: "not there in DuckDB",
         applies: |seen| {
@@ -172,7 +172,26 @@ pub(super) const EXCUSES: [Excuse; 19] = [
                 "is too large for bitstring aggregation",
             ];
             let is_limit = |error: &String| ends.iter().any(|end| error.ends_with(end));
-            matches!(seen.ours, Outcome::Rows(_)) && seen.theirs.as_ref().is_err_and(is_limit)
+            match (seen.ours, seen.theirs) {
+                (Outcome::Rows(_), Err(theirs)) => is_limit(theirs),
+                // It looks at the number where a row counts.
+                (Outcome::Error(_, ours), Ok(theirs)) => {
+                    ours.ends_with("n value must be > 0")
+                        && theirs.rows.iter().flatten().all(Option::is_none)
+                }
+                _ => false,
+            }
+        },
+    },
+    Excuse {
+        name: "round ends of bins beyond all numbers",
+        applies: |seen| {
+            let is_nan = |value: &Option<String>| value.as_ref().is_some_and(|v| v.contains("nan"));
+            let mut theirs = seen.theirs.iter().flat_map(|answer| &answer.rows).flatten();
+            seen.sql.contains("equi_width_bins(")
+                && seen.sql.contains("'1e308'")
+                && theirs.any(is_nan)
+                && other_rows_alone(seen)
         },
     },
     Excuse {
@@ -233,19 +252,17 @@ pub(super) fn is_missing(error: &str) -> bool {
 
 /// DuckDB refuses a NULL of another type where it is written, since it has taken it for an INTEGER.
 fn takes_null_for_integer(seen: &Seen<'_>) -> bool {
-    let written = [
-        "CAST(NULL AS VARCHAR) || ",
-        " || CAST(NULL AS VARCHAR)",
-        "list_sort(CAST(NULL AS ",
-        "list_reverse_sort(CAST(NULL AS ",
-        "list_distinct(CAST(NULL AS ",
-    ];
+    let written = ["CAST(NULL AS VARCHAR) || ", " || CAST(NULL AS VARCHAR)"];
     let refuses = |error: &String| {
         error.starts_with("Binder Error: UNNEST requires a single list")
             || error.starts_with("Binder Error: Cannot compare values of type ")
                 && error.contains(" type INTEGER ")
     };
-    written.iter().any(|written| seen.sql.contains(written))
+    // A function of NULL is NULL to it as well.
+    let sorts = ["list_sort(", "list_reverse_sort(", "list_distinct("];
+    let sorts_null =
+        sorts.iter().any(|name| seen.sql.contains(name)) && seen.sql.contains("(CAST(NULL AS ");
+    (sorts_null || written.iter().any(|written| seen.sql.contains(written)))
         && matches!(seen.ours, Outcome::Rows(_))
         && seen.theirs.as_ref().is_err_and(refuses)
 }

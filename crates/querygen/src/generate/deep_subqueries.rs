@@ -202,3 +202,38 @@ fn beside(inner: &Scope, outer: &Scope) -> Scope {
     both.columns.extend(others);
     both
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Dice, Generator, world};
+
+    #[test]
+    fn every_kind_of_query_is_made() {
+        let mut texts = String::new();
+        for seed in 0..400 {
+            let mut dice = Dice::new(seed);
+            let world = world(&mut dice);
+            let mut generator = Generator::new(&world, dice.fork());
+            for _ in 0..8 {
+                texts.push_str(&format!("{};\n", generator.query()));
+            }
+        }
+        for words in [
+            "WITH q0 AS MATERIALIZED (",
+            ", q1 AS ",
+            "TRY_CAST((SELECT count(",
+            "(SELECT max(",
+            " INTERSECT SELECT",
+            " HAVING ",
+            "quantile_disc(",
+            "stddev_samp(",
+            "grouping(",
+            "RANGE BETWEEN INTERVAL 1 DAY PRECEDING",
+            " AS HUGEINT)",
+            "WINDOW w AS",
+            "GROUPING SETS ((x0), ROLLUP",
+        ] {
+            assert!(texts.contains(words), "{words}");
+        }
+    }
+}
