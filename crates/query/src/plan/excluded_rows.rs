@@ -1,20 +1,23 @@
-//! `EXCLUDE` of frames, and frames whose ends are computed: where a window has a mark of it, its function becomes one that knows what its
-//! frames are. So do `lag`, `lead`, `nth_value` and `ntile` of a computed number, and `lead` that passes over NULLs.
+//! `EXCLUDE` of frames, and frames whose ends are computed: where a window has a mark of it, or its ends depend on the calendar, its function
+//! becomes one that knows what its frames are. So do `lag`, `lead`, `nth_value` and `ntile` of a computed number, and `lead` that passes over NULLs.
 //!
 //! What must hold: it comes behind all rules that change what aggregates are, or the types of their arguments.
 
 use super::operators::cast;
+use super::ranges_of_times;
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::{
     Excluded, Frame, FrameEnd, FrameUnits, ROUNDING_CAST, excluding, of_computed,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction};
-use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
+use datafusion::logical_expr::{
+    Cast, Expr, LogicalPlan, WindowFrame, WindowFrameBound, WindowFrameUnits,
+};
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::{EXCLUDE, FRAME};
 use std::sync::Arc;
@@ -32,7 +35,7 @@ impl ExcludedRows {
         }
     }
 
-    fn without_mark(&self, expr: Expr) -> Result<Transformed<Expr>> {
+    fn without_mark(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let Expr::WindowFunction(mut window) = expr else {
             return Ok(Transformed::no(expr));
         };
@@ -42,6 +45,10 @@ impl ExcludedRows {
             marks.last()
         };
         let (without, frame) = (take(EXCLUDE), take(FRAME));
+        let frame = match frame {
+            Some(mark) => Some(computed_frame(mark, &params.order_by)?),
+            None => ranges_of_times::of_calendar(params, schema)?,
+        };
         if without.is_none() && frame.is_none() {
             return Ok(self.of_computed_number(window));
         }
@@ -49,13 +56,10 @@ impl ExcludedRows {
             Some(mark) => excluded(mark)?,
             None => Excluded::Nothing,
         };
-        let (frame, ends) = match frame {
-            Some(mark) => {
-                let (frame, ends) = computed_frame(mark, &params.order_by)?;
-                (Some(frame), ends)
-            }
-            None => (None, vec![]),
-        };
+        let (frame, ends) = frame.unzip();
+        if frame.is_some() {
+            params.window_frame = all_rows();
+        }
         let function = excluding(
             &window.fun,
             (without, frame),
@@ -69,7 +73,7 @@ impl ExcludedRows {
             params
                 .args
                 .extend(params.filter.take().map(|filter| *filter));
-            params.args.extend(ends);
+            params.args.extend(ends.into_iter().flatten());
         }
         Ok(Transformed::yes(Expr::WindowFunction(window)))
     }
@@ -126,7 +130,7 @@ fn reaches_behind(name: &str, far: &Expr) -> bool {
 impl AnalyzerRule for ExcludedRows {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|plan| {
-            rewrite_expressions(plan, |expr, _| self.without_mark(expr))
+            rewrite_expressions(plan, |expr, schema| self.without_mark(expr, schema))
         });
         rewritten.map(|rewritten| rewritten.data)
     }
@@ -134,6 +138,16 @@ impl AnalyzerRule for ExcludedRows {
     fn name(&self) -> &'static str {
         "excluded_rows"
     }
+}
+
+/// The rows of a partition, of which a function with frames of its own is given all.
+fn all_rows() -> WindowFrame {
+    let (first, last) = (ScalarValue::UInt64(None), ScalarValue::UInt64(None));
+    WindowFrame::new_bounds(
+        WindowFrameUnits::Rows,
+        WindowFrameBound::Preceding(first),
+        WindowFrameBound::Following(last),
+    )
 }
 
 fn is_mark(expr: &Expr, name: &str) -> bool {

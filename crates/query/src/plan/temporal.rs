@@ -150,7 +150,8 @@ pub(super) fn counted(of: Expr, to: &DataType) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(rounding_cast(to, false), vec![of]))
 }
 
-fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {
+/// A moment that an interval, or a number of days, moves.
+pub(super) fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(moved(how), vec![of.clone(), by]))
 }
 
