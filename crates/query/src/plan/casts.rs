@@ -151,13 +151,15 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
-        if from.is_decimal() && to == &DataType::Boolean {
+        // Between two numbers that are true there may be one that is not, which the library does not know of its own cast.
+        if (from.is_decimal() || from.is_integer()) && to == &DataType::Boolean {
             let zero = lit(ScalarValue::new_zero(&from)?);
             return Ok(Transformed::yes(inner.as_ref().clone().not_eq(zero)));
         }
         // A BIT is written by a function that asks for memory.
         let is_written = from == BIT && text(to);
-        if !is_written && rounds(&from, to) || fails(inner, to) {
+        let is_truth = from.is_floating() && to == &DataType::Boolean;
+        if !is_written && rounds(&from, to) || is_truth || fails(inner, to) {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }

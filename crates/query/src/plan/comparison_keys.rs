@@ -229,14 +229,20 @@ fn in_query(in_subquery: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
     let (qualifier, field) = plan.schema().qualified_field(0);
     let mut column = Expr::Column(Column::from((qualifier, field)));
     let own = in_subquery.expr.get_type(schema)?;
-    if own != *field.data_type() || !take_key(&mut column, plan.schema(), has_key) {
-        return Ok(false);
+    // Of two types that become one later, floats have keys that do as well.
+    let by_key = match own == *field.data_type() {
+        true => has_key,
+        false => DataType::is_floating,
+    };
+    let changed = take_key(&mut in_subquery.expr, schema, by_key);
+    if !take_key(&mut column, plan.schema(), by_key) {
+        return Ok(changed);
     }
     // Under another name: the library finds the column by it in the join, too.
     let column = column.alias("$listed");
     let keys = LogicalPlanBuilder::from(plan.as_ref().clone()).project([column])?;
     in_subquery.subquery.subquery = Arc::new(keys.build()?);
-    Ok(take_key(&mut in_subquery.expr, schema, has_key))
+    Ok(true)
 }
 
 /// Keys that rows are sorted by. Of the last it does not matter which of two equal floats comes first.
