@@ -5,6 +5,7 @@
 //! neighbours, and each side is run once.
 
 use super::spelling::written;
+use crate::common_types::{For, common_of};
 use crate::functions::spelled;
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions_aggregate::count::count_udaf;
@@ -189,7 +190,9 @@ impl Asof {
 /// A value of the left side in the type in which it is compared with one of the right.
 fn alike(a: &Expr, b: &Expr, left: &DFSchema, right: &DFSchema) -> Result<Expr> {
     let (own, other) = (a.get_type(left)?, b.get_type(right)?);
-    match comparison_coercion(&own, &other) {
+    let both = [(Some(a), own.clone()), (Some(b), other.clone())];
+    let common = common_of(both.into_iter(), For::Comparison);
+    match common.or_else(|| comparison_coercion(&own, &other)) {
         Some(common) if common == own => Ok(a.clone()),
         Some(common) => Ok(cast(a.clone(), common)),
         None => plan_err!("an ASOF JOIN cannot compare {own} with {other}"),
