@@ -150,8 +150,9 @@ pub use parser::{
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
 pub use postgres_byte_texts::postgres_bytes;
-pub use postgres_casts::leaves_range;
-pub use postgres_casts::{POSTGRES_TEXT, POSTGRES_WHOLE, era_behind_day};
+pub use postgres_casts::{
+    POSTGRES_OUTPUT, POSTGRES_TEXT, POSTGRES_WHOLE, era_behind_day, leaves_range,
+};
 pub use postgres_comparisons::BESIDE_NUMBER;
 pub use postgres_functions::{READ_MOMENT, TO_CHAR, TO_NUMBER};
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};

@@ -21,7 +21,9 @@ use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
-use crate::postgres_functions::{MACROS, check_counts, date_part, extracted, of_any_count};
+use crate::postgres_functions::{
+    MACROS, check_counts, date_part, extracted, of_any_count, show_formatted,
+};
 use crate::postgres_json::{list_of_json, object_of_lists};
 use crate::postgres_literals::{self, mark_parts, mark_values, numeric_literal};
 use crate::postgres_moments::{day_of_word, plain_day, plain_span, typed_day};
@@ -502,6 +504,7 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     }
     if let Some((_, ours)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
         function.name = ObjectName::from(vec![Ident::new(*ours)]);
+        show_formatted(&name, &mut function.args);
         let is_jsonb = name.contains("jsonb");
         return Ok(is_jsonb.then(|| call(AS_JSONB, vec![Expr::Function(function.clone())])));
     }

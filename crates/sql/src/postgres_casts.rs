@@ -26,6 +26,8 @@ pub(super) fn show_name(expr: &mut Expr) {
 
 /// The function that a cast to text is.
 pub const POSTGRES_TEXT: &str = "postgres_text";
+/// The function that a value is shown by: `t` and `f` of truth values, all else as by a cast.
+pub const POSTGRES_OUTPUT: &str = "output_as_postgres";
 
 /// A cast to a type that only PostgreSQL has, or to text, which some values are in another writing there.
 pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {

@@ -15,11 +15,17 @@ use sqlparser::ast::{
 /// Marks what is compared with several values, and has one of them, a number, behind it: `real` is compared with that as `double precision`.
 pub const BESIDE_NUMBER: &str = "beside_number";
 
-/// Marks what IN, BETWEEN and CASE compare with a number that a `real` does not hold.
+/// Marks what IN, ANY, BETWEEN and CASE compare with a number that a `real` does not hold.
 pub(crate) fn mark_compared(expr: &mut Expr) {
     let (of, number) = match expr {
         // Of several the type is that of what is compared.
         Expr::InList { expr, list, .. } if list.len() == 1 => (expr, inexact(&list[0])),
+        Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+            let Expr::Array(array) = &**right else {
+                return;
+            };
+            (left, array.elem.iter().find_map(inexact))
+        }
         Expr::Between {
             expr, low, high, ..
         } => (expr, inexact(low).or_else(|| inexact(high))),

@@ -3,7 +3,7 @@
 use crate::calls::call;
 use crate::error::{Error, Result};
 use crate::postgres_arrays::array_literal;
-use crate::postgres_casts::POSTGRES_TEXT;
+use crate::postgres_casts::POSTGRES_OUTPUT;
 use crate::template::template;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value,
@@ -557,17 +557,28 @@ fn concat(name: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
     let Some(values) = values.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    let terms = values.into_iter().map(|value| match value {
-        Expr::Value(truth) => match &truth.value {
-            Value::Boolean(truth) => {
-                let text = if *truth { "t" } else { "f" };
-                Expr::Value(Value::SingleQuotedString(text.to_owned()).into())
-            }
-            _ => value.clone(),
-        },
-        value => call(POSTGRES_TEXT, vec![value.clone()]),
-    });
+    let terms = values.into_iter().map(shown);
     Ok(Some(call(name, terms.collect())))
+}
+
+/// Has the arguments of `format` behind the first shown as PostgreSQL does.
+pub(crate) fn show_formatted(name: &str, args: &mut FunctionArguments) {
+    let ("format", FunctionArguments::List(list)) = (name, args) else {
+        return;
+    };
+    for arg in list.args.iter_mut().skip(1) {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = arg {
+            *value = shown(&*value);
+        }
+    }
+}
+
+/// A value as PostgreSQL shows it; a text without a type is that already.
+fn shown(value: &Expr) -> Expr {
+    match value {
+        Expr::Value(text) if matches!(text.value, Value::SingleQuotedString(_)) => value.clone(),
+        value => call(POSTGRES_OUTPUT, vec![value.clone()]),
+    }
 }
 
 /// How many arguments fulfil a condition.

@@ -6,7 +6,7 @@ use crate::calls::all_unnamed;
 use crate::cut_divide::operator_of;
 use crate::operators::POSTGRES_OPERATORS;
 use crate::postgres::OTHER_NAMES;
-use crate::postgres_casts::{POSTGRES_TEXT, POSTGRES_WHOLE};
+use crate::postgres_casts::{POSTGRES_OUTPUT, POSTGRES_TEXT, POSTGRES_WHOLE};
 use crate::postgres_functions::MACROS;
 use crate::reading::parse_query;
 use crate::walk::visit_expressions_mut;
@@ -64,7 +64,7 @@ fn written(function: &mut Function) -> Option<Expr> {
         Err(args) => {
             let [of] = <[Expr; 1]>::try_from(args).ok()?;
             match name.as_str() {
-                POSTGRES_WHOLE => Some(of),
+                POSTGRES_WHOLE | POSTGRES_OUTPUT => Some(of),
                 POSTGRES_TEXT => Some(Expr::Nested(Box::new(Expr::Cast {
                     kind: CastKind::Cast,
                     expr: Box::new(of),

@@ -20,6 +20,7 @@ mod json;
 mod lengths;
 mod more_functions;
 mod numbers;
+mod operands;
 mod phrases;
 mod recorded;
 mod rights;

@@ -84,6 +84,7 @@ impl<'a> Format<'a> {
         match self.argument(place)? {
             Cell::Null => Ok(0),
             Cell::Int(width) => Ok(*width),
+            Cell::Text(width) => width.parse().map_err(|_| wrong()),
             _ => Err(wrong()),
         }
     }

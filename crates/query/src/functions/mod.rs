@@ -294,7 +294,7 @@ fn of_postgres(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(postgres_numbers::all(memory));
     functions.push(postgres_literal::function());
     functions.extend([postgres_numeric::function(), stored_numeric()]);
-    functions.push(postgres_text::function());
+    functions.extend(postgres_text::functions());
     functions
 }
 

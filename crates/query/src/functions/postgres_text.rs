@@ -19,25 +19,27 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use hushdb_sql::type_names::is_enum;
-use hushdb_sql::{NUMERIC_SCALE, POSTGRES_TEXT};
+use hushdb_sql::{NUMERIC_SCALE, POSTGRES_OUTPUT, POSTGRES_TEXT};
 use hushdb_storage::UnionType;
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PostgresText {
+    name: &'static str,
     signature: Signature,
 }
 
-/// `CAST(value AS text)` of PostgreSQL, for values whose text is another one in DuckDB.
-pub(super) fn function() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::from(PostgresText {
-        signature: Signature::any(1, Volatility::Immutable),
-    }))
+/// `CAST(value AS text)` of PostgreSQL, for values whose text is another one in DuckDB; and what a value of any type is shown as.
+pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
+    [POSTGRES_TEXT, POSTGRES_OUTPUT].into_iter().map(|name| {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Arc::new(ScalarUDF::from(PostgresText { name, signature }))
+    })
 }
 
 impl ScalarUDFImpl for PostgresText {
     fn name(&self) -> &str {
-        POSTGRES_TEXT
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -57,9 +59,32 @@ fn texts(input: &ArrayRef) -> Result<ArrayRef> {
     let input = one_type(input)?;
     let mut out = StringViewBuilder::with_capacity(input.len());
     for row in 0..input.len() {
-        out.append_option(postgres_text(input.as_ref(), row)?);
+        out.append_option(value_or_record(input.as_ref(), row)?);
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// The text of a value, which of a record is that of its fields: `(1,,"a b")`. On the wire it is JSON.
+fn value_or_record(column: &dyn Array, row: usize) -> Result<Option<String>, ArrowError> {
+    let Some(record) = column.as_struct_opt().filter(|_| column.is_valid(row)) else {
+        return postgres_text(column, row);
+    };
+    let mut fields = Vec::with_capacity(record.num_columns());
+    for field in record.columns() {
+        let field = one_type(field)?;
+        let text = value_or_record(field.as_ref(), row)?;
+        fields.push(text.map_or_else(String::new, quoted_field));
+    }
+    Ok(Some(format!("({})", fields.join(","))))
+}
+
+/// A field of a record, between quotes where PostgreSQL puts them.
+fn quoted_field(text: String) -> String {
+    let is_special = |c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\\' | '(' | ')' | ',');
+    match text.is_empty() || text.contains(is_special) {
+        true => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\"\"")),
+        false => text,
+    }
 }
 
 /// A column in the one Arrow type that its type in PostgreSQL is written from.

@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
     lit,
 };
 use datafusion::optimizer::AnalyzerRule;
-use hushdb_sql::type_names::is_called_json;
+use hushdb_sql::type_names::{is_called_json, is_enum};
 use hushdb_sql::{AS_JSON, POSTGRES_TEXT, POSTGRES_WHOLE, TRY_AS_JSON};
 use hushdb_storage::{BIT, TIMETZ};
 use std::collections::HashMap;
@@ -238,7 +238,8 @@ impl DuckCasts {
         };
         let of = value.get_type(schema)?;
         let differs = of.is_floating() || of.is_decimal() || is_blob(&of) || of.is_list();
-        if differs || matches!(of, DataType::Interval(_)) {
+        let is_record = matches!(of, DataType::Struct(_)) && !is_enum(&of);
+        if differs || is_record || matches!(of, DataType::Interval(_)) {
             return Ok(Transformed::no(expr));
         }
         let cast = Cast::new(Box::new(value.clone()), DataType::Utf8View);

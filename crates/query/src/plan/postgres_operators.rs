@@ -1,15 +1,16 @@
 //! `@>`, `||` and `-` of PostgreSQL, which are of lists, texts, numbers or JSON: which, the types tell.
 
+use super::casts::is_blob;
 use super::postgres_literals;
 use crate::functions::{
     ARRAY_CAT, INTERVAL_CUT, JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, LIST_WITHIN, MAKE_LIST,
     SHIFTED_LEFT, SHIFTED_RIGHT,
 };
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
@@ -93,6 +94,16 @@ impl PostgresOperators {
             return call(&self.concat, expr).map(PlannerResult::Planned);
         }
         let [of_left, of_right] = [&expr.left, &expr.right].map(|side| side.get_type(schema).ok());
+        // A text without a type is bytes beside bytes.
+        let is_bytes = |of: &Option<DataType>| of.as_ref().is_some_and(is_blob);
+        if is_bytes(&of_left) && is_open(&expr.right) {
+            expr.right = as_bytes(expr.right)?;
+            return Ok(PlannerResult::Original(expr));
+        }
+        if is_bytes(&of_right) && is_open(&expr.left) {
+            expr.left = as_bytes(expr.left)?;
+            return Ok(PlannerResult::Original(expr));
+        }
         match (of_left, of_right) {
             // NULL beside a list is a list without values.
             (Some(left), Some(right)) if left.is_list() && right.is_list() => {
@@ -163,7 +174,18 @@ impl PostgresOperators {
 
 /// Whether PostgreSQL writes values of a type otherwise than DuckDB.
 fn is_written(of: &DataType) -> bool {
-    of.is_floating() || matches!(of, DataType::Interval(_))
+    of.is_floating() || is_blob(of) || matches!(of, DataType::Interval(_))
+}
+
+/// The bytes that a text without a type is.
+fn as_bytes(literal: Expr) -> Result<Expr> {
+    let plain = literal
+        .as_literal()
+        .and_then(|text| text.try_as_str().flatten());
+    match plain.or_else(|| postgres_literals::text_of(&literal)) {
+        Some(text) => postgres_literals::read(text, &DataType::BinaryView, false).map(lit),
+        None => Ok(lit(ScalarValue::BinaryView(None))),
+    }
 }
 
 /// Whether an operand is JSON.

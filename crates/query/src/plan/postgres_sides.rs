@@ -7,15 +7,20 @@
 use super::operators::{bracket_operands, cast, cast_if, type_of};
 use super::postgres_divisions::is_but_zero;
 use super::postgres_literals::moment_text;
-use crate::common_types::number_kind::{Number, float_type};
+use crate::common_types::number_kind::{
+    MAX_DIGITS_64, MAX_DIGITS_128, Number, decimal_type, float_type, int_digits,
+};
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::{BESIDE_NUMBER, CUT_DIVIDE};
+use hushdb_sql::{BESIDE_NUMBER, CUT_DIVIDE, Error, ErrorKind};
+
+/// Digits behind the point of a numeric whose text has an exponent.
+const EXPONENT_SCALE: i8 = 10;
 
 #[derive(Debug)]
 pub(super) struct PostgresSides;
@@ -93,14 +98,17 @@ fn arithmetic(
     types: [DataType; 2],
 ) -> Result<PlannerResult<RawBinaryExpr>> {
     let [mut left, mut right] = types;
-    if left.is_floating() && is_text(&expr.right) {
-        (expr.right, right) = (cast(expr.right, left.clone()), left.clone());
+    if let Some(to) = text(&expr.right).and_then(|text| type_of_text(op, text, &left)) {
+        (expr.right, right) = (typed(expr.right, &to)?, to);
     }
-    if right.is_floating() && is_text(&expr.left) {
-        (expr.left, left) = (cast(expr.left, right.clone()), right.clone());
+    if let Some(to) = text(&expr.left).and_then(|text| type_of_text(op, text, &right)) {
+        (expr.left, left) = (typed(expr.left, &to)?, to);
     }
-    let numbers = Number::of(&left).is_some() && Number::of(&right).is_some();
-    if !numbers || !(left.is_floating() || right.is_floating()) {
+    let (Some(of_left), Some(of_right)) = (Number::of(&left), Number::of(&right)) else {
+        return Ok(PlannerResult::Original(expr));
+    };
+    if !(left.is_floating() || right.is_floating()) {
+        widen(op, &mut expr, [(&left, of_left), (&right, of_right)]);
         return Ok(PlannerResult::Original(expr));
     }
     let to = match is_real_beside(&left, &right) || is_real_beside(&right, &left) {
@@ -119,9 +127,83 @@ fn arithmetic(
     Ok(PlannerResult::Planned(planned))
 }
 
-/// Whether an operand is a text without a type.
-fn is_text(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(value, _) if value.data_type().is_string())
+/// A text as a value of a type.
+///
+/// # Errors
+/// For what is no whole number, which DuckDB rounds.
+fn typed(literal: Expr, to: &DataType) -> Result<Expr> {
+    let is_whole = text(&literal).is_some_and(|text| text.trim().parse::<i64>().is_ok());
+    match to.is_integer() && !is_whole {
+        true => {
+            let what = "invalid input syntax for type integer: the text is no whole number";
+            Err(Error::new(ErrorKind::Conversion, what).into())
+        }
+        false => Ok(cast(literal, to.clone())),
+    }
+}
+
+/// The type of a text without one beside a value: that of the value, or a numeric of its digits, and an interval where that is added to a moment.
+fn type_of_text(op: Op, text: &str, beside: &DataType) -> Option<DataType> {
+    match beside {
+        of if of.is_decimal() && text.contains(['e', 'E']) => {
+            Some(DataType::Decimal128(MAX_DIGITS_128, EXPONENT_SCALE))
+        }
+        of if of.is_decimal() => {
+            let digits = |part: &str| part.bytes().filter(u8::is_ascii_digit).count() as u8;
+            let behind = text.split_once('.').map_or(0, |(_, behind)| digits(behind));
+            let precision = digits(text).clamp(behind.max(1), MAX_DIGITS_128);
+            Some(decimal_type(precision, behind.min(precision) as i8))
+        }
+        of if Number::of(of).is_some() => Some(of.clone()),
+        DataType::Timestamp(..) | DataType::Time64(_) if op == Op::Add => {
+            Some(DataType::Interval(IntervalUnit::MonthDayNano))
+        }
+        _ => None,
+    }
+}
+
+/// A number that is written is `integer` where it fits, whatever it stands beside; and numerics have as many digits as their result needs.
+fn widen(op: Op, expr: &mut RawBinaryExpr, [left, right]: [(&DataType, Number); 2]) {
+    let is_literal = |side: &Expr| matches!(side, Expr::Literal(..));
+    let (is_left, is_right) = (is_literal(&expr.left), is_literal(&expr.right));
+    for (side, of, beside, is_beside) in [
+        (&mut expr.left, left.0, right.0, is_right && !is_left),
+        (&mut expr.right, right.0, left.0, is_left && !is_right),
+    ] {
+        let is_wider = matches!(beside, DataType::Int32 | DataType::Int64);
+        if *of == DataType::Int16 && is_beside && is_wider {
+            *side = cast(std::mem::take(side), beside.clone());
+        }
+    }
+    let digits = |number| match number {
+        Number::Decimal(precision, scale) => (precision, scale),
+        Number::Int { bits, signed } => (int_digits(bits, signed), 0),
+        Number::Float => (0, 0),
+    };
+    let (of_left, of_right) = (digits(left.1), digits(right.1));
+    let has_decimal = left.0.is_decimal() || right.0.is_decimal();
+    let are_narrow = of_left.0 <= MAX_DIGITS_64 && of_right.0 <= MAX_DIGITS_64;
+    if has_decimal && are_narrow && needed(op, of_left, of_right) > MAX_DIGITS_64 {
+        let wide = DataType::Decimal128(MAX_DIGITS_64 + 1, of_left.1);
+        expr.left = cast(std::mem::take(&mut expr.left), wide);
+    }
+}
+
+/// The digits that a sum or product of numbers of so many digits may have.
+fn needed(op: Op, (left, left_scale): (u8, i8), (right, right_scale): (u8, i8)) -> u8 {
+    match op {
+        Op::Multiply => left + right,
+        Op::Add | Op::Subtract => {
+            let whole = (left as i8 - left_scale).max(right as i8 - right_scale);
+            (whole + left_scale.max(right_scale)) as u8 + 1
+        }
+        _ => 0,
+    }
+}
+
+/// A text without a type.
+fn text(expr: &Expr) -> Option<&str> {
+    expr.as_literal()?.try_as_str().flatten()
 }
 
 /// Writes the text of a moment beside one as everybody reads it.
