@@ -106,6 +106,74 @@ fn operands_and_arguments_are_those_of_postgresql() {
     server.stop();
 }
 
+/// Statements of a session in New York, whose clocks were put forward on 10 March.
+const ACROSS_SUMMER: &[(&str, &str)] = &[
+    (
+        "SELECT z - timestamptz '2024-03-08 13:00:00-05' FROM q",
+        "3 days 22:00:00",
+    ),
+    (
+        "SELECT timestamptz '2024-03-08 13:00:00-05' - z, z - '2024-03-08 13:00:00-05' FROM q",
+        "-3 days -22:00:00 3 days 22:00:00",
+    ),
+    (
+        "SELECT extract(epoch FROM z - timestamptz '2024-03-08 13:00:00-05') FROM q",
+        "338400.000000",
+    ),
+    (
+        "SELECT sum(z - '2024-03-08 13:00:00-05'::timestamptz) FROM q",
+        "3 days 22:00:00",
+    ),
+    (
+        "SELECT z::timestamp - timestamp '2024-03-08 13:00:00' FROM q",
+        "3 days 23:00:00",
+    ),
+    (
+        "SELECT age(z, timestamptz '2024-03-08 13:00:00-05') FROM q",
+        "3 days 23:00:00",
+    ),
+    (
+        "SELECT z - interval '2 days', z - interval '48 hours' FROM q",
+        "2024-03-10 12:00:00-04 2024-03-10 12:00:00-04",
+    ),
+    (
+        "SELECT to_char(z, 'YYYY-MM-DD HH24:MI:SS TZ OF tz TZH:TZM') FROM q",
+        "2024-03-12 12:00:00 EDT -04 edt -04:00",
+    ),
+    (
+        "SELECT to_char(timestamptz '2024-03-08 23:30:00-05', 'DD HH12 AM TZ Day') FROM q",
+        "08 11 PM EST Friday   ",
+    ),
+    (
+        "SELECT to_char(z::timestamp, 'HH24 TZ OF') FROM q",
+        "12  +00",
+    ),
+    (
+        "SELECT count(*) OVER (ORDER BY v RANGE interval '1 day' PRECEDING) FROM (VALUES (timestamptz '2024-03-09 12:00:00-05'), ('2024-03-10 12:00:00-04'), ('2024-03-10 12:30:00-04'), ('infinity')) t(v)",
+        "1 2 2 1",
+    ),
+];
+
+#[test]
+fn instants_are_apart_by_the_time_that_passes() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client.run("SET TimeZone = 'America/New_York'").unwrap();
+    client.run("CREATE TABLE q (z TIMESTAMPTZ)").unwrap();
+    client
+        .run("INSERT INTO q VALUES ('2024-03-12 12:00:00-04')")
+        .unwrap();
+    for (sql, wanted) in ACROSS_SUMMER {
+        assert_eq!(shown(&mut client, sql), *wanted, "{sql}");
+    }
+    client.run("SET TimeZone = 'Asia/Kolkata'").unwrap();
+    let shown = shown(&mut client, "SELECT to_char(z, 'HH24:MI TZ OF') FROM q");
+    assert_eq!(shown, "21:30 IST +05:30");
+    client.close();
+    server.stop();
+}
+
 const TABLE: &str = "CREATE TABLE q (i INT, s SMALLINT, b BOOLEAN, d DATE, t TIMESTAMP, z TIMESTAMPTZ, c TIME, u UUID, v INTERVAL, \
     f FLOAT8, r REAL, y BYTEA, n NUMERIC(18, 3), m NUMERIC(12, 2), x TEXT)";
 const ROWS: &str = "INSERT INTO q VALUES (1, 32767, true, '2020-01-02', '2020-01-02 03:04:05', '2020-01-02 03:04:05+00', '03:04:05', \

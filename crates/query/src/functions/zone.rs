@@ -139,6 +139,13 @@ impl Zone {
         i64::from(offset.fix().local_minus_utc()) * MICROS_PER_SECOND
     }
 
+    /// What its time is called at an instant in microseconds, such as `CEST`; of zones without such names it is the offset.
+    pub(super) fn abbreviation(self, instant: i64) -> String {
+        let at = DateTime::from_timestamp_micros(instant).unwrap_or_default();
+        let offset = self.0.offset_from_utc_datetime(&at.naive_utc());
+        offset.abbreviation().unwrap_or_default().to_owned()
+    }
+
     /// What its clocks show at an instant, as a count of microseconds; `None` past the end.
     pub(super) fn local(self, instant: i64) -> Option<i64> {
         if self == Self::UTC || !is_near(instant) {

@@ -7,12 +7,13 @@
 use super::operators::{bracket_operands, cast, cast_if, type_of};
 use super::postgres_divisions::is_but_zero;
 use super::postgres_literals::moment_text;
+use super::temporal::counted;
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, MAX_DIGITS_128, Number, decimal_type, float_type, int_digits,
 };
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain;
-use datafusion::arrow::datatypes::{DataType, IntervalUnit};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, lit};
@@ -105,6 +106,10 @@ fn arithmetic(
         (expr.left, left) = (typed(expr.left, &to)?, to);
     }
     let (Some(of_left), Some(of_right)) = (Number::of(&left), Number::of(&right)) else {
+        if op == Op::Subtract && is_instant(&left) && is_instant(&right) {
+            expr.left = of_utc(expr.left);
+            expr.right = of_utc(expr.right);
+        }
         return Ok(PlannerResult::Original(expr));
     };
     if !(left.is_floating() || right.is_floating()) {
@@ -125,6 +130,16 @@ fn arithmetic(
     );
     let planned = arithmetic_chain::call_in_range(op, left, right, &to);
     Ok(PlannerResult::Planned(planned))
+}
+
+fn is_instant(of: &DataType) -> bool {
+    matches!(of, DataType::Timestamp(TimeUnit::Microsecond, Some(_)))
+}
+
+/// An instant as what the clocks of UTC show: between two of them is the time that passes, where DuckDB counts the days of a time zone.
+fn of_utc(instant: Expr) -> Expr {
+    let micros = counted(instant, &DataType::Int64);
+    counted(micros, &DataType::Timestamp(TimeUnit::Microsecond, None))
 }
 
 /// A text as a value of a type.
@@ -158,6 +173,7 @@ fn type_of_text(op: Op, text: &str, beside: &DataType) -> Option<DataType> {
         DataType::Timestamp(..) | DataType::Time64(_) if op == Op::Add => {
             Some(DataType::Interval(IntervalUnit::MonthDayNano))
         }
+        DataType::Timestamp(..) if op == Op::Subtract => Some(beside.clone()),
         _ => None,
     }
 }

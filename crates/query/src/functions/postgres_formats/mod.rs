@@ -11,6 +11,7 @@ mod read_moments;
 use super::room::Room;
 use super::value_text;
 use super::whole::{Call, Whole, registered};
+use super::zone::Zone;
 use crate::functions::postgres_numeric::NUMERIC;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, StringViewBuilder, TimestampMicrosecondArray,
@@ -101,9 +102,9 @@ fn shown(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
 /// The moment, the time or the interval of a row; `None` for a number.
 fn moment(values: &ArrayRef, row: usize) -> Option<Moment> {
     match values.data_type() {
-        DataType::Timestamp(_, zone) => {
+        of @ DataType::Timestamp(..) => {
             let micros = values.as_primitive::<TimestampMicrosecondType>().value(row);
-            Some(Moment::at(micros, zone.is_some()))
+            Some(Moment::at(micros, Zone::of(of)))
         }
         DataType::Time64(_) => {
             let micros = values.as_primitive::<Time64MicrosecondType>().value(row);

@@ -3,8 +3,10 @@
 use super::patterns::{Case, Node, Pattern, nodes};
 use crate::functions::strftime::{MONTHS, WEEKDAYS, new_year};
 use crate::functions::text::calendar;
+use crate::functions::zone::Zone;
 
 pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
+const MICROS_PER_MINUTE: i64 = 60_000_000;
 /// The day of 1970-01-01 in days since 4714-11-24 BC.
 const JULIAN_OF_1970: i64 = 2_440_588;
 const ROMAN: [&str; 12] = [
@@ -20,11 +22,18 @@ pub(super) struct Moment {
     /// Since 1970; nothing of an interval.
     days: Option<i64>,
     micros: i64,
-    has_zone: bool,
+    /// What the time is called in a time zone, and how far its clocks are before those of UTC, in minutes.
+    zone: Option<(String, i64)>,
 }
 
 impl Moment {
-    pub(super) fn at(micros: i64, has_zone: bool) -> Self {
+    /// A point in time in microseconds since 1970, as the clocks of a time zone show it if there is one.
+    pub(super) fn at(instant: i64, zone: Option<Zone>) -> Self {
+        let micros = zone.and_then(|zone| zone.local(instant)).unwrap_or(instant);
+        let zone = zone.map(|zone| {
+            let minutes = zone.offset(instant) / MICROS_PER_MINUTE;
+            (zone.abbreviation(instant), minutes)
+        });
         let days = micros.div_euclid(MICROS_PER_DAY);
         let (year, month, day) = calendar(days);
         let is_finite = micros != i64::MAX && micros != -i64::MAX;
@@ -38,7 +47,7 @@ impl Moment {
             } else {
                 micros
             },
-            has_zone,
+            zone,
         }
     }
 
@@ -49,7 +58,7 @@ impl Moment {
             day: days.into(),
             days: None,
             micros,
-            has_zone: false,
+            zone: None,
         }
     }
 
@@ -113,7 +122,7 @@ impl Moment {
             "A.M." | "P.M." => (if is_morning { "A.M." } else { "P.M." }, 0),
             "AD" | "BC" => (if is_bc { "BC" } else { "AD" }, 0),
             "A.D." | "B.C." => (if is_bc { "B.C." } else { "A.D." }, 0),
-            "TZ" => (if self.has_zone { "UTC" } else { "" }, 0),
+            "TZ" => (self.zone.as_ref().map_or("", |(name, _)| name), 0),
             _ => return None,
         };
         let name = match pattern.case {
@@ -126,6 +135,11 @@ impl Moment {
             true => name,
             false => format!("{name:<width$}"),
         })
+    }
+
+    /// How many minutes the clocks of its time zone are before those of UTC.
+    fn minutes_ahead(&self) -> i64 {
+        self.zone.as_ref().map_or(0, |(_, minutes)| *minutes)
     }
 
     fn weekday(&self) -> i64 {
@@ -166,9 +180,12 @@ impl Moment {
                 let year = self.written(self.year);
                 format!("{},{:03}", year / 1000, (year % 1000).abs())
             }
-            "OF" => "+00".to_owned(),
-            "TZH" => "+00".to_owned(),
-            "TZM" => "00".to_owned(),
+            "OF" => match self.minutes_ahead() {
+                minutes if minutes % 60 == 0 => hours(minutes),
+                minutes => format!("{}:{:02}", hours(minutes), minutes.abs() % 60),
+            },
+            "TZH" => hours(self.minutes_ahead()),
+            "TZM" => format!("{:02}", self.minutes_ahead().abs() % 60),
             "MS" => format!("{:03}", fraction / 1_000),
             "US" => format!("{fraction:06}"),
             "FF1" => format!("{:01}", fraction / 100_000),
@@ -246,6 +263,12 @@ pub(super) fn ordinal(digits: &str) -> &'static str {
     }
 }
 
+/// The hours of an offset, with its sign.
+fn hours(minutes: i64) -> String {
+    let sign = if minutes < 0 { '-' } else { '+' };
+    format!("{sign}{:02}", minutes.abs() / 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,7 +277,7 @@ mod tests {
     #[test]
     fn moments_are_shown_as_in_postgresql() {
         // 2024-03-05 15:04:09.012345, a Tuesday.
-        let moment = Moment::at(1_709_651_049_012_345, true);
+        let moment = Moment::at(1_709_651_049_012_345, Some(Zone::UTC));
         for (format, wanted) in [
             (
                 "YYYY-MM-DD HH24:MI:SS.US TZ",
@@ -276,6 +299,6 @@ mod tests {
         let span = Moment::span(14, 3, 100 * 3_600_000_000 + 61_000_000);
         let shown = span.text("YYYY MM DD HH24:MI:SS HH12");
         assert_eq!(shown.as_deref(), Some("0001 02 03 100:01:01 04"));
-        assert_eq!(Moment::at(i64::MAX, false).text("YYYY"), None);
+        assert_eq!(Moment::at(i64::MAX, None).text("YYYY"), None);
     }
 }

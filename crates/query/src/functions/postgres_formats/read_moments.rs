@@ -348,7 +348,7 @@ mod tests {
             ("2460375", "J", "2024-03-05 00:00:00.000000"),
         ] {
             let micros = micros(text, format).unwrap();
-            let shown = Moment::at(micros, false).text("YYYY-MM-DD HH24:MI:SS.US");
+            let shown = Moment::at(micros, None).text("YYYY-MM-DD HH24:MI:SS.US");
             assert_eq!(shown.as_deref(), Some(wanted), "{text} {format}");
         }
         for (text, format) in [
