@@ -39,6 +39,12 @@ const STATEMENTS: &[(&str, &str)] = &[
     ),
     ("SELECT i + '4.5' FROM q", "22P02"),
     (
+        "SELECT n + '1e2', n + '  -0.5 ', n + '.5' FROM q WHERE i = 1",
+        "1000000000000099.999 999999999999999.499 1000000000000000.499",
+    ),
+    ("SELECT n + 'abc' FROM q", "22P02"),
+    ("SELECT n + '' FROM q", "22P02"),
+    (
         "SELECT t + '1 day', '1 hour' + t, c + '1 hour' FROM q WHERE i = 1",
         "2020-01-03 03:04:05 2020-01-02 04:04:05 04:04:05",
     ),
@@ -92,6 +98,23 @@ fn operands_and_arguments_are_those_of_postgresql() {
     }
     for (sql, wanted) in STATEMENTS {
         assert_eq!(shown(&mut client, sql), *wanted, "{sql}");
+    }
+    // What has more digits than there is room for is refused, or rounded to what there is.
+    for digits in [37, 38, 39, 300, 70_000] {
+        for text in ["0.".to_owned() + &"1".repeat(digits), "1".repeat(digits)] {
+            for sql in [
+                format!("SELECT n + '{text}' FROM q"),
+                format!("SELECT '{text}' * 1.5"),
+            ] {
+                let shown = shown(&mut client, &sql);
+                assert!(
+                    ["22", "42883", "0.1666", "1666"]
+                        .iter()
+                        .any(|start| shown.starts_with(start)),
+                    "{digits}: {shown}"
+                );
+            }
+        }
     }
     client
         .run("CREATE VIEW w AS SELECT concat(b, i) AS c, format('%s %s', b, f) AS g FROM q WHERE i = 1")

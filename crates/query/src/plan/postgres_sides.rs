@@ -164,10 +164,11 @@ fn type_of_text(op: Op, text: &str, beside: &DataType) -> Option<DataType> {
             Some(DataType::Decimal128(MAX_DIGITS_128, EXPONENT_SCALE))
         }
         of if of.is_decimal() => {
-            let digits = |part: &str| part.bytes().filter(u8::is_ascii_digit).count() as u8;
+            let most = usize::from(MAX_DIGITS_128);
+            let digits = |part: &str| part.bytes().filter(u8::is_ascii_digit).take(most).count();
             let behind = text.split_once('.').map_or(0, |(_, behind)| digits(behind));
-            let precision = digits(text).clamp(behind.max(1), MAX_DIGITS_128);
-            Some(decimal_type(precision, behind.min(precision) as i8))
+            let precision = digits(text).max(1);
+            Some(decimal_type(precision as u8, behind as i8))
         }
         of if Number::of(of).is_some() => Some(of.clone()),
         DataType::Timestamp(..) | DataType::Time64(_) if op == Op::Add => {
