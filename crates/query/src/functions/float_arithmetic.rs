@@ -140,10 +140,9 @@ fn check<T: ArrowPrimitiveType>(
 where
     T::Native: Into<f64>,
 {
-    let of =
-        |values: &ArrayRef, row: usize| -> f64 { values.as_primitive::<T>().value(row).into() };
+    let [made, left, right] = [made, left, right].map(|values| values.as_primitive::<T>());
     for row in (0..made.len()).filter(|row| made.is_valid(*row)) {
-        let (made, left, right) = (of(made, row), of(left, row), of(right, row));
+        let [made, left, right]: [f64; 3] = [made, left, right].map(|of| of.value(row).into());
         if made.is_infinite() && left.is_finite() && right.is_finite() {
             return Err(overflow().into());
         }

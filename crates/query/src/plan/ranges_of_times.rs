@@ -46,8 +46,6 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
         }
         return Ok(false);
     }
-    let is_computed = is_moment(&of) && is_beside(frame);
-    let mut has_key = has_distances && !is_computed && (of.is_integer() || is_moment(&of));
     for bound in [&mut frame.start_bound, &mut frame.end_bound] {
         let (far, which) = match bound {
             WindowFrameBound::Preceding(far) => (far, "PRECEDING"),
@@ -55,13 +53,13 @@ pub(super) fn as_known(params: &mut WindowFunctionParams, schema: &DFSchema) -> 
             WindowFrameBound::CurrentRow => continue,
         };
         *far = distance(&of, far, which)?;
-        has_key &= !is_of_calendar(&of, far)?;
     }
+    let has_key = has_distances && (of.is_integer() || is_moment(&of));
     if of_intervals {
         first.expr = key_of(std::mem::take(&mut first.expr));
     } else if is_time(&of) {
         first.expr = counted(std::mem::take(&mut first.expr), &DataType::Int64);
-    } else if has_key {
+    } else if has_key && !is_computed(&of, frame)? {
         first.expr = range_key(std::mem::take(&mut first.expr));
         for bound in [&mut frame.start_bound, &mut frame.end_bound] {
             if let WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far) = bound {
@@ -84,20 +82,13 @@ pub(super) fn of_calendar(
         return Ok(None);
     };
     let of = by.expr.get_type(schema)?;
-    let bounds = [&frame.start_bound, &frame.end_bound];
-    let mut is_computed = is_moment(&of) && is_beside(frame);
-    for bound in bounds {
-        if let WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far) = bound {
-            is_computed |= is_moment(&of) && is_of_calendar(&of, far)?;
-        }
-    }
-    if !is_computed {
+    if !is_computed(&of, frame)? {
         return Ok(None);
     }
     let key = in_micros(&by.expr, &of);
     let mut ends = vec![];
     let mut values = vec![];
-    for bound in bounds {
+    for bound in [&frame.start_bound, &frame.end_bound] {
         let (end, value) = match bound {
             WindowFrameBound::CurrentRow => (FrameEnd::Current, key.clone()),
             WindowFrameBound::Preceding(far) if far.is_null() => (FrameEnd::First, key.clone()),
@@ -115,6 +106,17 @@ pub(super) fn of_calendar(
     };
     let ends = [ends[0], ends[1]];
     Ok(Some((Frame { units, ends }, values)))
+}
+
+/// Whether the ends of a frame of values of a type are computed for each row.
+fn is_computed(of: &DataType, frame: &WindowFrame) -> Result<bool> {
+    let mut is_computed = is_moment(of) && is_beside(frame);
+    for bound in [&frame.start_bound, &frame.end_bound] {
+        if let WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far) = bound {
+            is_computed |= is_of_calendar(of, far)?;
+        }
+    }
+    Ok(is_computed)
 }
 
 /// Whether a frame begins behind the row, or ends before it.
